@@ -1,0 +1,46 @@
+# Everything a fresh machine needs: `make demo` and `make test` make the virtual environment themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+DEMO := demo/report.html
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Two test workers with one thread each are faster than one worker with two.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format docs clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+setup: $(STAMP)  ## make the virtual environment and install everything into it
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing anyorder and its development set-up into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev,docs]"
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## fit, ask and fill on data that comes with scikit-learn; writes an HTML report
+	@mkdir -p $(dir $(DEMO))
+	$(BIN)/anyorder demo -o $(DEMO)
+	@echo "The picture: open $(abspath $(DEMO)) in a browser."
+
+test: $(STAMP)  ## run the tests
+	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)
+
+lint: $(STAMP)  ## style, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## put the code into the house format
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+docs: $(STAMP)  ## build the documentation site into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+clean:  ## remove what can be made again, but not the virtual environment
+	rm -rf site demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

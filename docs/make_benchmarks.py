@@ -1,0 +1,113 @@
+"""Turn ``benchmarks/results/*.json`` into tables on the benchmarks page.
+
+A hook of MkDocs: it replaces the line ``<!-- results -->`` of ``benchmarks.md`` with what is found, so every number
+on the site comes out of a committed file. Run by hand it prints the page. A missing or damaged file is
+said, not raised.
+
+A result file is one JSON object. ``title``, ``about``, ``command``, ``seed``, ``date`` and ``machine`` go above the
+tables; every list of objects and every object of objects becomes a table (``rows`` first), the rest a list of facts.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+MARK = "<!-- results -->"
+ABOVE = ("command", "seed", "date", "machine")
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Called by MkDocs for every page."""
+    if page.file.src_uri != "benchmarks.md":
+        return markdown
+    return markdown.replace(MARK, render(RESULTS))
+
+
+def render(folder: Path) -> str:
+    """All result files of a folder as one piece of Markdown."""
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not files:
+        return "No results are committed yet; run the scripts in `benchmarks/`."
+    return "\n\n".join(section(path) for path in files)
+
+
+def section(path: Path) -> str:
+    """One file: heading, how it was made, tables."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        return f"## {path.stem}\n\n`{path.name}` could not be read: {error}"
+    if isinstance(content, list):
+        content = {"rows": content}
+    lines = [f"## {content.get('title', path.stem.replace('_', ' '))}", ""]
+    if "about" in content:
+        lines += [str(content["about"]), ""]
+    made = [f"{name}: `{text(content[name])}`" for name in ABOVE if name in content]
+    if made:
+        lines += [" · ".join(made), ""]
+    tables = {name: rows for name, value in content.items() if name not in ABOVE and (rows := as_rows(value))}
+    for name, rows in sorted(tables.items(), key=lambda item: item[0] != "rows"):
+        if name != "rows":
+            lines += [f"**{name.replace('_', ' ')}**", ""]
+        lines += [*table(rows), ""]
+    skipped = {"title", "about", *ABOVE, *tables}
+    facts = [{"": name.replace("_", " "), "value": value} for name, value in content.items() if name not in skipped]
+    if facts:
+        lines += [*table(facts), ""]
+    lines.append(f"<small>from `benchmarks/results/{path.name}`</small>")
+    return "\n".join(lines)
+
+
+def as_rows(value: Any) -> list[dict[str, Any]]:
+    """A list of objects, or an object of objects (its names become the first column), as rows; else nothing."""
+    if isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()):
+        return [{"": name, **flat(item)} for name, item in value.items()]
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return [flat(item) for item in value]
+    return []
+
+
+def flat(item: dict[str, Any], before: str = "") -> dict[str, Any]:
+    """Objects inside a row become columns with both names."""
+    out: dict[str, Any] = {}
+    for name, value in item.items():
+        out |= flat(value, f"{before}{name} ") if isinstance(value, dict) else {before + name: value}
+    return out
+
+
+def table(rows: list[dict[str, Any]]) -> list[str]:
+    """Markdown lines; columns in the order in which they first appear."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    head = "| " + " | ".join(name.replace("_", " ") for name in names) + " |"
+    align = (
+        "|" + "|".join("---:" if all(is_number(row.get(name, 0)) for row in rows) else "---" for name in names) + "|"
+    )
+    return [head, align, *("| " + " | ".join(text(row.get(name)) for name in names) + " |" for row in rows)]
+
+
+def is_number(value: Any) -> bool:
+    """Numbers stand to the right."""
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def text(value: Any) -> str:
+    """One cell: four significant figures, no bars that would end it."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        shown = f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    elif isinstance(value, dict):
+        shown = ", ".join(f"{name} {text(item)}" for name, item in value.items())
+    elif isinstance(value, list):
+        shown = ", ".join(text(item) for item in value)
+    else:
+        shown = str(value)
+    return shown.replace("|", "\\|").replace("\n", " ")
+
+
+if __name__ == "__main__":
+    print(render(RESULTS))

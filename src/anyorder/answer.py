@@ -1,0 +1,178 @@
+"""Answer: the distribution of one variable given evidence, in the units of the data.
+
+Exact, without sampling: one step of the model is a normalised one-dimensional distribution, and the encoding carries
+it into the user's units with its Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from anyorder.encoding import Encoding
+from anyorder.errors import UserError
+from anyorder.heads.base import Distribution
+from anyorder.schema import Variable
+
+
+class Answer:
+    """p(variable | evidence). Numbers for a numeric variable, probabilities of levels for the others."""
+
+    def __init__(self, variable: Variable, encoding: Encoding, distribution: Distribution) -> None:
+        self.variable = variable
+        self._encoding = encoding
+        self._distribution = distribution  # of batch shape [1]
+
+    @property
+    def kind(self) -> str:
+        return str(self.variable.kind)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether :meth:`log_prob` is a log-probability and not a log-density."""
+        return self._distribution.discrete
+
+    def __repr__(self) -> str:
+        if self.variable.levels:
+            best = sorted(self.probs().items(), key=lambda item: -item[1])[:3]
+            return f"Answer({self.variable.name}: " + ", ".join(f"{k!r} {p:.3f}" for k, p in best) + ")"
+        low, middle, high = self.quantile([0.05, 0.5, 0.95])
+        return f"Answer({self.variable.name}: median {_short(middle)}, 90 % in {_short(low)} .. {_short(high)})"
+
+    def log_prob(self, value: Any) -> Any:
+        """Log-density (per unit of the data; per day for times) or log-probability; an array for an array."""
+        model = self._encode(value)
+        nats = self._distribution.log_prob(torch.as_tensor(model)[:, None])[:, 0].double().numpy()
+        nats = nats + self._log_slope(model)
+        return float(nats[0]) if _single(value) else nats
+
+    def pdf(self, value: Any) -> Any:
+        """The density at ``value`` (the probability, where the variable is discrete)."""
+        return np.exp(self.log_prob(value))
+
+    def cdf(self, value: Any) -> Any:
+        """P(variable <= value), for a variable with an order."""
+        self._needs_order("cdf")
+        at = self._distribution.cdf(torch.as_tensor(self._encode(value))[:, None])[:, 0].double().numpy()
+        return float(at[0]) if _single(value) else at
+
+    def quantile(self, level: ArrayLike) -> Any:
+        """The least value whose cdf reaches ``level``; an array for an array."""
+        self._needs_order("quantile")
+        levels = np.asarray(level, dtype=float)
+        if not bool(((levels >= 0) & (levels <= 1)).all()):
+            raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
+        at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
+        values = self._decode(at.double().numpy())
+        return values[0] if levels.ndim == 0 else values
+
+    def median(self) -> Any:
+        return self.quantile(0.5)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        """The central interval that holds the variable with probability ``level``."""
+        low, high = self.quantile([(1 - level) / 2, (1 + level) / 2])
+        return low, high
+
+    def mean(self) -> Any:
+        """The expectation, in the units of the data (a time for a datetime)."""
+        self._needs_order("mean")
+        return _as_time(self._moment(1), self.variable) if self.variable.kind == "datetime" else self._moment(1)
+
+    def std(self) -> float:
+        """The standard deviation, in the units of the data (days for a datetime)."""
+        self._needs_order("std")
+        mean = self._moment(1)
+        return float(max(self._moment(2, mean), 0.0) ** 0.5)
+
+    def probs(self) -> dict[Any, float]:
+        """The probability of each level."""
+        if not self.variable.levels:
+            raise UserError(
+                f"{self.variable.name!r} is {self.kind}: it has no list of levels; ask for quantile, mean or pdf"
+            )
+        codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
+        at = self._distribution.log_prob(codes[:, None])[:, 0].double().exp().numpy()
+        return dict(zip(self.variable.levels, at.tolist(), strict=True))
+
+    def mode(self) -> Any:
+        """The most probable level, or the point of highest density on a fine grid of quantiles."""
+        if self.variable.levels:
+            probabilities = self.probs()
+            return max(probabilities, key=lambda level: probabilities[level])
+        grid = self._decode(
+            self._distribution.quantile(torch.linspace(0.002, 0.998, 499, dtype=torch.float64)[:, None])[:, 0].numpy()
+        )
+        return grid[int(np.argmax(self.log_prob(grid)))]
+
+    def entropy(self) -> float:
+        """Entropy in nats (differential, in the units of the data, where the variable is continuous)."""
+        nats = float(self._distribution.entropy()[0])
+        if self._distribution.discrete:
+            return nats
+        shift = self._distribution.expect(lambda z: torch.as_tensor(self._log_slope(z.double().numpy())))
+        return nats - float(shift[0])
+
+    def sample(self, n: int = 1, seed: int = 0) -> Any:
+        """``n`` independent draws."""
+        generator = torch.Generator().manual_seed(seed)
+        levels = torch.rand(n, generator=generator, dtype=torch.float64)
+        if self.variable.levels:
+            probabilities = torch.tensor(list(self.probs().values()), dtype=torch.float64)
+            codes = torch.multinomial(probabilities, n, replacement=True, generator=generator)
+            return self._decode(codes.double().numpy())
+        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
+
+    def _moment(self, power: int, centre: float = 0.0) -> float:
+        name = self.variable.name
+
+        def in_units(z: torch.Tensor) -> torch.Tensor:
+            numbers = self._encoding.measure(name, z.double().numpy())
+            return torch.as_tensor((numbers - centre) ** power)
+
+        return float(self._distribution.expect(in_units)[0])
+
+    def _log_slope(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._encoding.codec(self.variable.name).log_slope(model)
+
+    def _encode(self, value: Any) -> NDArray[np.float64]:
+        if _single(value):
+            return np.array([self._encoding.encode_value(self.variable.name, value)])
+        model, known = self._encoding.encode_column(self.variable.name, value)
+        if not known.all():
+            raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
+        return model
+
+    def _decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
+        return np.asarray(self._encoding.decode_column(self.variable.name, model))
+
+    def _needs_order(self, what: str) -> None:
+        if self.variable.kind in ("categorical", "boolean"):
+            raise UserError(
+                f"{self.variable.name!r} is {self.kind}: its levels have no order, so no {what}; ask for probs()"
+            )
+
+
+def _as_time(days: float, variable: Variable) -> pd.Timestamp:
+    time = pd.Timestamp(0) + pd.Timedelta(days=days)
+    if not variable.zone:
+        return time
+    # Whole days are counted on the wall clock of the zone, finer times since 1970 everywhere.
+    return (
+        time.tz_localize(variable.zone)
+        if variable.resolution == "day"
+        else time.tz_localize("UTC").tz_convert(variable.zone)
+    )
+
+
+def _single(value: Any) -> bool:
+    return isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,318 @@
+"""One codec per variable: cells of a column <-> one column of the model tensor.
+
+Levels become codes 0..K-1. A number x on a line becomes z = warp(x), so a density in the units of the data is
+p(x) = p(z) dz/dx: a codec also gives log dz/dx. Whole numbers and whole days go through a warp too, but
+what is asked of them is the probability of a lattice point, so their log dz/dx does not enter.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anyorder.cells import (
+    MICROSECONDS_PER_DAY,
+    Mask,
+    Numbers,
+    Series,
+    days,
+    distinct,
+    key,
+    missing_cells,
+    numbers,
+    plain,
+    refuse,
+    ticks,
+    times,
+)
+from anyorder.errors import nearest
+from anyorder.lattice import Lattice
+from anyorder.restore import levels_as, numbers_as, times_as
+from anyorder.schema import Kind, Level, Variable
+from anyorder.warp import Warp
+
+WarpName = Literal["normal_scores", "standard"]
+LARGEST_WHOLE = 2.0**52
+"""Above this a float64 cannot tell whole numbers from their halves."""
+
+MOST_DAYS = 5e6
+"""Further from now than any calendar; keeps microseconds within int64."""
+
+TRUTH = {
+    **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False),
+}
+"""Words for true and false: the only values a boolean variable may have."""
+
+
+class Codec(ABC):
+    """How one variable goes into the model and comes back."""
+
+    variable: Variable
+
+    @abstractmethod
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        """Model values (0 where unknown) and which cells are known."""
+
+    @abstractmethod
+    def decode(self, values: Numbers) -> Series:
+        """The column these model values stand for, in its own dtype; NaN becomes a missing cell."""
+
+    @abstractmethod
+    def measure(self, values: Numbers) -> Numbers:
+        """Model values as numbers in the units of the data, not rounded: days since 1970 for times, NaN for texts."""
+
+    @abstractmethod
+    def from_measure(self, measured: Numbers) -> Numbers:
+        """The model values of such numbers: inverts :meth:`measure`, to the nearest level where it has levels."""
+
+    def log_slope(self, values: Numbers) -> Numbers:
+        """log dz/dx at these model values; 0 where the variable is discrete."""
+        return np.zeros(values.shape)
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What there is to keep besides the variable itself."""
+
+
+@final
+@dataclass(frozen=True)
+class LevelCodec(Codec):
+    """Code k stands for ``levels[k]``."""
+
+    variable: Variable
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        codes: dict[Any, int] = {}
+        for spelling in (key, str, lambda level: str(level).strip(), self._meaning):
+            seen: dict[Any, list[int]] = {}
+            for code, level in enumerate(self.variable.levels):
+                seen.setdefault(spelling(level), []).append(code)
+            # The exact value comes first; a looser spelling counts only where it can mean one level.
+            codes |= {name: found[0] for name, found in seen.items() if len(found) == 1 and name not in codes}
+        return codes
+
+    def _meaning(self, level: Level) -> Any:
+        """What a value means beyond its spelling: "6.0" is 6, and for a boolean "yes" is True."""
+        text = str(level).strip().casefold()
+        if self.variable.kind is Kind.BOOLEAN and text in TRUTH:
+            return ("truth", TRUTH[text])
+        try:
+            return ("number", float(level))
+        except ValueError:
+            return ("text", str(level).strip())
+
+    def _find(self, value: Level) -> int | None:
+        for spelling in (key(value), str(value), str(value).strip(), self._meaning(value)):
+            if spelling in self._codes:
+                return self._codes[spelling]
+        return None
+
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        missing = missing_cells(column, marks)
+        if self.variable.kind is Kind.ATOMS:
+            missing |= missing_cells(column, marks, words=True)
+            return self._nearest_atom(column, missing), ~missing
+        values, where = distinct(column, missing, self.variable.name)
+        table = np.zeros(len(values))
+        for entry, value in enumerate(values):
+            code = self._find(value)
+            if code is None:
+                row = int(np.flatnonzero(~missing)[np.argmax(where == entry)])
+                hint = nearest(value, self.variable.levels)
+                refuse(self.variable.name, column, row, f"{value!r} is not one of its values; {hint}")
+            table[entry] = code
+        codes = np.zeros(len(column))
+        codes[~missing] = table[where]
+        return codes, ~missing
+
+    def _nearest_atom(self, column: Series, missing: Mask) -> Numbers:
+        given = numbers(column, missing, self.variable.name)
+        atoms = np.array([float(level) for level in self.variable.levels])
+        order = np.argsort(atoms)
+        middles = (atoms[order][1:] + atoms[order][:-1]) / 2
+        codes = order[np.searchsorted(middles, given)]
+        # 0.1 read from a file is not quite the 0.1 of a float32 column.
+        narrow = {"float16": 1e-3, "Float32": 1e-6, "float32": 1e-6}.get(self.variable.dtype, 1e-12)
+        off = np.flatnonzero(~missing & (np.abs(atoms[codes] - given) > narrow * np.abs(atoms[codes])))
+        if len(off):
+            shown = ", ".join(str(level) for level in self.variable.levels)
+            name = self.variable.name
+            advice = f"if it can take others, fit with kinds={{{name!r}: 'continuous'}}"
+            refuse(name, column, int(off[0]), f"{given[off[0]]:g} is not one of its values {shown}; {advice}")
+        return np.where(missing, 0.0, codes)
+
+    def decode(self, values: Numbers) -> Series:
+        unknown = np.isnan(values)
+        codes = np.where(unknown, 0, np.rint(values)).astype(np.int64).clip(0, len(self.variable.levels) - 1)
+        return levels_as(self.variable, codes, unknown)
+
+    def measure(self, values: Numbers) -> Numbers:
+        codes = np.rint(values).astype(np.int64).clip(0, len(self.variable.levels) - 1)
+        if any(isinstance(level, str) for level in self.variable.levels) and self.variable.kind is not Kind.BOOLEAN:
+            return np.full(values.shape, np.nan)
+        table = [
+            TRUTH.get(str(level).strip().casefold()) if isinstance(level, str) else level
+            for level in self.variable.levels
+        ]
+        units: Numbers = np.array(table, dtype=np.float64)[codes]
+        return units
+
+    def from_measure(self, measured: Numbers) -> Numbers:
+        table = self.measure(np.arange(len(self.variable.levels), dtype=np.float64))
+        codes: Numbers = np.abs(np.asarray(measured)[..., None] - table).argmin(axis=-1).astype(np.float64)
+        return codes
+
+    def to_json(self) -> dict[str, Any]:
+        return {}
+
+
+@final
+@dataclass(frozen=True)
+class LineCodec(Codec):
+    """z = warp(x). For times, x counts days since ``origin`` (microseconds since 1970): small numbers stay precise."""
+
+    variable: Variable
+    warp: Warp
+    origin: int = 0
+
+    @classmethod
+    def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LineCodec:
+        """A warp that gives the known cells of ``column`` about unit scale."""
+        missing = missing_cells(column, marks, words=True)
+        origin = 0
+        if variable.kind is Kind.DATETIME and not missing.all():
+            known = ticks(times(column, missing, variable.name, variable.zone))[~missing]
+            origin = int(known.min()) // MICROSECONDS_PER_DAY * MICROSECONDS_PER_DAY
+        blank = cls(variable, Warp.affine(0.0, 1.0), origin)
+        step = 1 / 86_400 if variable.resolution == "second" else None
+        return cls(variable, fitted_warp(blank._numbers(column, missing)[~missing], warp, step), origin)
+
+    def _numbers(self, column: Series, missing: Mask) -> Numbers:
+        if self.variable.kind is not Kind.DATETIME:
+            return numbers(column, missing, self.variable.name)
+        instants = ticks(times(column, missing, self.variable.name, self.variable.zone))
+        return (instants - self.origin) / MICROSECONDS_PER_DAY
+
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        missing = missing_cells(column, marks, words=True)
+        values = through(self.warp.forward, self._numbers(column, missing))
+        return np.where(missing, 0.0, values), ~missing
+
+    def decode(self, values: Numbers) -> Series:
+        unknown = np.isnan(values)
+        units = through(self.warp.inverse, np.where(unknown, 0.0, values))
+        if self.variable.kind is not Kind.DATETIME:
+            return numbers_as(self.variable, units, unknown)
+        grain = 1_000_000 if self.variable.resolution == "second" else 1
+        since = np.rint(units.clip(-MOST_DAYS, MOST_DAYS) * (MICROSECONDS_PER_DAY / grain)).astype(np.int64) * grain
+        return times_as(self.variable, since + self.origin, unknown, wall=False)
+
+    def measure(self, values: Numbers) -> Numbers:
+        return through(self.warp.inverse, values) + self.origin / MICROSECONDS_PER_DAY
+
+    def from_measure(self, measured: Numbers) -> Numbers:
+        return through(self.warp.forward, measured - self.origin / MICROSECONDS_PER_DAY)
+
+    def log_slope(self, values: Numbers) -> Numbers:
+        return through(self.warp.log_slope, through(self.warp.inverse, values))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"warp": dataclasses.asdict(self.warp), "origin": self.origin}
+
+
+@final
+@dataclass(frozen=True)
+class LatticeCodec(Codec):
+    """z = warp(x) at the lattice points x = start, start + step, ...; days since 1970 for times of whole days.
+
+    ``start`` and ``stop`` are the least and greatest point seen; values outside them are allowed.
+    """
+
+    variable: Variable
+    warp: Warp
+    start: int
+    stop: int
+    step: int = 1
+
+    @classmethod
+    def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LatticeCodec:
+        """A warp that gives the known cells of ``column`` about unit scale."""
+        missing = missing_cells(column, marks, words=True)
+        known = cls(variable, Warp.affine(0.0, 1.0), 0, 0)._numbers(column, missing)[~missing]
+        start, stop = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+        return cls(variable, fitted_warp(known, warp, step=1.0), start, stop)
+
+    def _numbers(self, column: Series, missing: Mask) -> Numbers:
+        name = self.variable.name
+        if self.variable.kind is Kind.DATETIME:
+            given = days(times(column, missing, name, self.variable.zone))
+            given[missing] = 0.0
+            expected = "a whole day, as in the table the model was fitted on"
+        else:
+            given = numbers(column, missing, name)
+            expected = f"a whole number below 2**52; if others can occur, fit with kinds={{{name!r}: 'continuous'}}"
+        off = np.flatnonzero((given != np.rint(given)) | (np.abs(given) > LARGEST_WHOLE))
+        if len(off):
+            refuse(name, column, int(off[0]), f"got {plain(column.iloc[int(off[0])])}, expected {expected}")
+        return given
+
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        missing = missing_cells(column, marks, words=True)
+        values = through(self.warp.forward, self._numbers(column, missing))
+        return np.where(missing, 0.0, values), ~missing
+
+    def decode(self, values: Numbers) -> Series:
+        unknown = np.isnan(values)
+        points = np.rint(through(self.warp.inverse, np.where(unknown, 0.0, values)))
+        if self.variable.kind is not Kind.DATETIME:
+            return numbers_as(self.variable, points, unknown)
+        microseconds = points.clip(-MOST_DAYS, MOST_DAYS).astype(np.int64) * MICROSECONDS_PER_DAY
+        return times_as(self.variable, microseconds, unknown, wall=True)
+
+    def measure(self, values: Numbers) -> Numbers:
+        return through(self.warp.inverse, values)
+
+    def from_measure(self, measured: Numbers) -> Numbers:
+        return through(self.warp.forward, measured)
+
+    @property
+    def lattice(self) -> Lattice:
+        """All points a value can be, beyond the range that was seen too."""
+        return Lattice(float(self.start), float(self.step), None, self.warp)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"warp": dataclasses.asdict(self.warp), "start": self.start, "stop": self.stop, "step": self.step}
+
+
+def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
+    """A warp's method, written for tensors, on an array."""
+    return np.asarray(function(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))).numpy())
+
+
+def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:
+    """The warp of that name for these values; a shift where they do not vary. ``step``: their spacing, if known."""
+    location, scale = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
+    if not scale > 1e-12 * abs(location):
+        return Warp.affine(location, step or 1.0)
+    if warp == "standard":
+        return Warp.affine(location, scale)
+    return Warp.normal_scores(values, minimum_scale=step or rounding_step(values))
+
+
+def rounding_step(values: Numbers) -> float | None:
+    """The power of ten to which all values are rounded, from 1 down to 1e-6: there is no finer structure to learn."""
+    for digits in range(7):
+        scaled = values * 10.0**digits
+        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all()):
+            return 10.0**-digits
+    return None

@@ -1,0 +1,87 @@
+"""Every option of a run as plain values: from keywords, from a TOML file, and back into the model's card.
+
+Unknown names are refused with the nearest valid one, so a misspelt option cannot be silently ignored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from anyorder.errors import UserError, nearest
+from anyorder.train import Options
+
+ENCODINGS = ("auto", "standard", "normal_scores")
+
+
+@dataclass(frozen=True)
+class Config:
+    """How to fit a table.
+
+    ``encoding``: how numbers enter the model: ``standard`` shifts and scales, ``normal_scores`` bends each column to
+    a normal and lets the network predict relative to a closed-form Gaussian; ``auto`` tries both and keeps the
+    better one on held-out rows. ``trial`` is the share of the budget that each try gets.
+    ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options.
+    """
+
+    encoding: str = "auto"
+    components: int = 10  # of the mixture that a number's distribution is made of
+    trial: float = 0.2
+    validation_share: float = 0.1
+    most_validation_rows: int = 10_000
+    network: Mapping[str, Any] = field(default_factory=lambda: {"name": "residual_mlp"})
+    protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "canonical"})
+    masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "univariate"})
+    objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto", "reweight": False})
+    training: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise UserError(f"unknown encoding {self.encoding!r}; {nearest(self.encoding, ENCODINGS)}")
+        if not 0 < self.validation_share < 1:
+            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+        if not 0 < self.trial <= 0.5:
+            raise UserError(f"trial must lie in (0, 0.5], got {self.trial!r}")
+        if self.components < 1:
+            raise UserError(f"components must be 1 or more, got {self.components!r}")
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None) -> Config:
+        """From a mapping such as a TOML file holds; ``minutes`` wins over the file's."""
+        given = dict(given or {})
+        training = dict(_section(given.pop("training", {}), "training"))
+        if minutes is not None:
+            training["minutes"] = minutes
+        options = _checked(Options, training, "training option")
+        values = _checked(cls, given, "option")
+        for name in ("network", "protocol", "masking", "objective"):
+            if name in values:
+                _section(values[name], name)
+        # A file may name a network and nothing else: whatever is left out keeps the component's own default.
+        return cls(**values, training=Options(**options))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values from which :meth:`read` makes the same configuration."""
+        return dataclasses.asdict(self)
+
+
+def _section(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise UserError(f"{name} must be a table of options, as in [{name}] of a TOML file; got {value!r}")
+    return value
+
+
+def _checked(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict[str, Any]:
+    types = {entry.name: entry for entry in dataclasses.fields(cls)}
+    for name, value in given.items():
+        if name not in types:
+            raise UserError(f"unknown {noun} {name!r}; {nearest(name, types)}")
+        default = types[name].default
+        number = default is None or (isinstance(default, int | float) and not isinstance(default, bool))
+        if number and (isinstance(value, bool) or not isinstance(value, int | float | type(None))):
+            raise UserError(f"{noun} {name!r} must be a number, got {value!r}")
+        if isinstance(default, int) and isinstance(value, float) and not value.is_integer():
+            raise UserError(f"{noun} {name!r} must be a whole number, got {value!r}")
+    return dict(given)

@@ -1,0 +1,274 @@
+"""From a pandas or polars frame to a schema: what every column is, and what cannot be modelled.
+
+The rules are few and can be overridden column by column with ``kinds``:
+
+- real booleans, and texts that are all true/false, are boolean;
+- numbers (texts that all read as numbers too) are *atoms* if they take at most ten values, each about five times;
+  else *integer* if all are whole; else *continuous*;
+- times, Python dates and ISO texts such as 2024-05-01 are datetime;
+- every other text, and every pandas category, is categorical. Texts such as 01234 stay texts.
+
+A column with one value only is kept, with that one level. A column with no value is left out, with a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from anyorder.cells import (
+    ISO_TIME,
+    LEADING_ZERO,
+    NUMBER,
+    Mask,
+    Series,
+    all_match,
+    any_match,
+    days,
+    distinct,
+    in_order,
+    is_text,
+    missing_cells,
+    numbers,
+    plain,
+    refuse,
+    ticks,
+    times,
+)
+from anyorder.codecs import LARGEST_WHOLE, TRUTH
+from anyorder.data.frames import as_pandas
+from anyorder.errors import UserError, nearest
+from anyorder.schema import Kind, Level, Schema, Variable
+
+MOST_ATOMS = 10
+ATOM_REPEATS = 5
+MOST_LEVELS = 1000
+FEW_TEXTS = 20
+"""Up to here a text column with a new text in every row may still be a small table, not an id."""
+
+
+def prepare(
+    frame: Any,
+    kinds: Mapping[str, str] | None = None,
+    missing: Sequence[object] = (),
+    drop: Sequence[str] = (),
+) -> tuple[Schema, pd.DataFrame]:
+    """The schema of a pandas or polars frame, and the frame in pandas with only the modelled columns."""
+    table = as_pandas(frame)
+    if isinstance(drop, str) or isinstance(missing, str):
+        raise UserError("drop= and missing= expect a list of texts, such as ['name']")
+    chosen = dict(kinds or {})
+    for option, names in (("kinds", list(chosen)), ("drop", list(drop))):
+        for name in names:
+            if name not in table.columns:
+                raise UserError(f"{option}: no column {name!r}; {nearest(name, table.columns)}")
+    kept = table.drop(columns=list(drop))
+    schema = infer(kept, chosen, missing)
+    if drop:
+        schema = Schema(schema.variables, schema.grid, schema.left_out, tuple(dict.fromkeys(drop)), schema.missing)
+    return schema, kept[list(schema.names)]
+
+
+def infer(frame: pd.DataFrame, kinds: Mapping[str, str] | None = None, missing: Sequence[object] = ()) -> Schema:
+    """The schema of a pandas frame whose column names are distinct texts (as :func:`as_pandas` gives)."""
+    if not len(frame) or not len(frame.columns):
+        raise UserError(
+            f"the table is empty: {len(frame)} rows and {len(frame.columns)} columns; nothing to learn from"
+        )
+    marks = tuple(dict.fromkeys(str(mark) for mark in missing))
+    variables: list[Variable] = []
+    left_out: list[str] = []
+    for name in frame.columns:
+        forced = (kinds or {}).get(name)
+        variable = infer_variable(name, frame[name], Kind.read(forced) if forced is not None else None, marks)
+        if variable is None:
+            left_out.append(name)
+        else:
+            variables.append(variable)
+    if left_out:
+        shown = ", ".join(map(repr, left_out))
+        warnings.warn(f"left out of the model, because every cell is missing: {shown}", UserWarning, stacklevel=3)
+    if not variables:
+        raise UserError("every cell of the table is missing; nothing to learn from")
+    return Schema(tuple(variables), left_out=tuple(left_out), missing=marks)
+
+
+def infer_variable(name: str, column: Series, forced: Kind | None, marks: Sequence[str] = ()) -> Variable | None:
+    """What one column is, or is told to be; None if every cell is missing."""
+    missing = missing_cells(column, marks)
+    if missing.all():
+        return None
+    reading = _reading(name, column, missing, marks)
+    if forced is None:
+        found = {"truth": Kind.BOOLEAN, "levels": Kind.CATEGORICAL, "times": Kind.DATETIME}.get(reading)
+    else:
+        found = forced
+    if found is Kind.BOOLEAN:
+        return _boolean(name, column, missing)
+    if found is Kind.CATEGORICAL:
+        return _categorical(name, column, missing, told=forced is not None)
+    missing = missing_cells(column, marks, words=True)  # "N/A" among numbers or times is no value
+    if missing.all():
+        raise UserError(f"column {name!r} cannot be read as {found}: it holds no number or time")
+    if found is Kind.DATETIME:
+        return _datetime(name, column, missing, told=forced is not None)
+    return _number(name, column, missing, forced)
+
+
+def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> str:
+    """As what the cells can be read: "truth", "numbers", "times" or "levels"."""
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return "levels"
+    if dtype.kind in "biufM":
+        return {"b": "truth", "M": "times"}.get(dtype.kind, "numbers")
+    if not is_text(column):
+        raise UserError(
+            f"column {name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
+            f"Convert it, or leave it out with drop=[{name!r}]"
+        )
+    known = column[~missing]
+    inside = "string" if not pd.api.types.is_object_dtype(dtype) else pd.api.types.infer_dtype(known)
+    if inside != "string":
+        read = dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "numbers")
+        read |= {"boolean": "truth"} | dict.fromkeys(("date", "datetime", "datetime64"), "times")
+        return read.get(inside, "levels")
+    if all_match(known, r"(?i:true|false)"):
+        return "truth" if known.nunique() <= 2 else "levels"
+    sure = column[~missing_cells(column, marks, words=True)]
+    if len(sure) and all_match(sure, NUMBER) and any_match(sure, r".*\d.*"):
+        return "levels" if any_match(sure, LEADING_ZERO) else "numbers"
+    return "times" if len(sure) and all_match(sure, ISO_TIME) and _real_times(sure) else "levels"
+
+
+def _real_times(texts: Series) -> bool:
+    try:
+        read = pd.to_datetime(
+            texts, format="ISO8601", errors="coerce", utc=any_match(texts, r".{11,}(?:Z|[+-]\d\d:?\d\d)")
+        )
+    except ValueError:
+        return False
+    return bool(read.notna().all())
+
+
+def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Variable:
+    values = numbers(column, missing, name)[~missing]
+    seen = np.unique(values)
+    whole = bool((values == np.rint(values)).all() and np.abs(values).max() <= LARGEST_WHOLE)
+    repeats = len(values) / len(seen)
+    # Two whole numbers are a yes/no question even in a small table; one value is a constant in any.
+    few = len(seen) == 1 or (len(seen) == 2 and whole and repeats >= 2)
+    kind = forced
+    if kind is None:
+        atoms = few or (len(seen) <= MOST_ATOMS and repeats >= ATOM_REPEATS)
+        if atoms and column.dtype.kind in "iuO" and np.abs(values).max() > LARGEST_WHOLE:
+            return _categorical(name, column, missing, told=True)  # long ids: floats would lose their last digits
+        kind = Kind.ATOMS if atoms else Kind.INTEGER if whole else Kind.CONTINUOUS
+    if kind is Kind.INTEGER and not whole:
+        row = int(np.flatnonzero(~missing)[np.argmax((values != np.rint(values)) | (np.abs(values) > LARGEST_WHOLE))])
+        refuse(
+            name, column, row, f"expected a whole number below 2**52, got {column.iloc[row]!r}; not an integer column"
+        )
+    dtype, form = _number_form(column)
+    if kind is not Kind.ATOMS:
+        return Variable(name, kind, dtype=dtype, form=form)
+    if len(seen) > MOST_LEVELS:
+        raise UserError(
+            f"column {name!r} has {len(seen)} different numbers, too many for atoms (at most {MOST_LEVELS})"
+        )
+    as_whole = whole and pd.api.types.pandas_dtype(dtype).kind != "f"
+    levels: tuple[Level, ...] = tuple(int(level) if as_whole else float(level) for level in seen)
+    return Variable(name, kind, levels, dtype=dtype, form=form)
+
+
+def _number_form(column: Series) -> tuple[str, str]:
+    """The dtype to give back, and whether the numbers were texts."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = pd.Series(column.cat.categories)
+    texts = is_text(column) and (
+        not pd.api.types.is_object_dtype(column.dtype) or any(isinstance(cell, str) for cell in column)
+    )
+    return str(column.dtype), "text" if texts else ""
+
+
+def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variable:
+    known = column[~missing]
+    dtype, form, zone = str(column.dtype), "", ""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        dtype = str(column.cat.categories.dtype)
+    first = known.iloc[0]
+    if isinstance(first, str):
+        zone = "UTC" if any_match(known.astype(object), r".{11,}(?:Z|[+-]\d\d:?\d\d)") else ""
+        form = _pattern(first.strip(), zone)
+    elif column.dtype.kind == "M" or hasattr(first, "hour"):
+        zone = str(getattr(first, "tzinfo", None) or "")
+    else:
+        form = "date"
+    read = times(column, missing, name, zone)[~missing]
+    instants = ticks(read)
+    if len(np.unique(instants)) == 1 and not told:
+        return _categorical(name, column, missing, told=True)
+    at_midnight = bool((days(read) % 1 == 0).all())
+    resolution = "day" if at_midnight else "second" if bool((instants % 1_000_000 == 0).all()) else "microsecond"
+    return Variable(name, Kind.DATETIME, dtype=dtype, resolution=resolution, zone=zone, form=form)
+
+
+def _pattern(text: str, zone: str) -> str:
+    """The strftime pattern in which an ISO text is written; zones other than UTC come back as UTC."""
+    if len(text) <= 10:
+        return "%Y-%m-%d"
+    clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
+    parts = {5: "%H:%M", 8: "%H:%M:%S"}.get(len(clock), "%H:%M:%S.%f")
+    return f"%Y-%m-%d{text[10]}{parts}{'+00:00' if zone else ''}"
+
+
+def _boolean(name: str, column: Series, missing: Mask) -> Variable:
+    levels, codes = distinct(column, missing, name)
+    meanings = [TRUTH.get(str(level).strip().casefold()) for level in levels]
+    for code, meaning in enumerate(meanings):
+        row = int(np.flatnonzero(~missing)[np.argmax(codes == code)])
+        if meaning is None:
+            refuse(name, column, row, f"expected true/false, yes/no or 1/0, got {levels[code]!r}; not a boolean column")
+        if meaning in meanings[:code]:
+            twin = levels[meanings.index(meaning)]
+            refuse(
+                name, column, row, f"{levels[code]!r} and {twin!r} mean the same; a boolean column needs one spelling"
+            )
+    ordered = [level for _, level in sorted(zip(map(bool, meanings), levels, strict=True), key=lambda pair: pair[0])]
+    return _with_levels(name, Kind.BOOLEAN, column, ordered)
+
+
+def _categorical(name: str, column: Series, missing: Mask, *, told: bool) -> Variable:
+    levels, codes = distinct(column, missing, name)
+    texts = all(isinstance(level, str) for level in levels)
+    if not told and texts and len(levels) == len(codes) > FEW_TEXTS:
+        raise UserError(
+            f"column {name!r} holds a different text in every row, like a name or an id, so there is nothing to learn "
+            f"from it; leave it out with drop=[{name!r}], or keep it with kinds={{{name!r}: 'categorical'}}"
+        )
+    if len(levels) > MOST_LEVELS:
+        other = "merge rare values first" if texts else f"use kinds={{{name!r}: 'continuous'}}"
+        raise UserError(
+            f"column {name!r} has {len(levels)} different values, more than {MOST_LEVELS} categories; "
+            f"leave it out with drop=[{name!r}], or {other}"
+        )
+    wild = [level for level in levels if isinstance(level, float) and not np.isfinite(level)]
+    if wild:
+        row = int(np.flatnonzero(~missing)[np.argmax(codes == levels.index(wild[0]))])
+        refuse(name, column, row, f"expected a finite number, got {wild[0]}; clear the cell if it is unknown")
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        levels = in_order(levels)
+    return _with_levels(name, Kind.CATEGORICAL, column, levels)
+
+
+def _with_levels(name: str, kind: Kind, column: Series, levels: Sequence[Level]) -> Variable:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        zone = str(getattr(column.dtype, "tz", None) or "")
+        return Variable(name, kind, tuple(levels), dtype=str(column.dtype), zone=zone)
+    categories = tuple(plain(category) for category in column.cat.categories)
+    ordered = bool(column.cat.ordered)
+    return Variable(name, kind, tuple(levels), dtype="category", categories=categories, ordered=ordered)

@@ -1,0 +1,57 @@
+"""Integrals over a mixture on panels that are fine wherever some component is narrow.
+
+Every component puts breakpoints at a few multiples of its scale; between neighbouring breakpoints of the union stands a
+Gauss-Legendre rule. A narrow component on top of a broad one is resolved, where rules tied to one component miss it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+AT_ONCE = 1 << 22  # numbers held at once: bounds the memory, not the result
+
+
+def panels(
+    means: Float[Tensor, "*batch components"],
+    scales: Float[Tensor, "*batch components"],
+    offsets: tuple[float, ...],
+    kinks: tuple[float, ...] = (),
+) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+    """Nodes and weights of the composite rule with breakpoints at mean + scale * offset.
+
+    ``kinks`` are further breakpoints, where the integrand is not smooth.
+    """
+    reach = torch.tensor(offsets, dtype=means.dtype, device=means.device)
+    breaks = (means[..., None] + scales[..., None] * reach).flatten(-2)
+    if kinks:
+        fixed = torch.tensor(kinks, dtype=means.dtype, device=means.device)
+        breaks = torch.cat([breaks, fixed.expand(*breaks.shape[:-1], -1)], dim=-1)
+    breaks = breaks.sort(-1).values
+    nodes, weights = (torch.as_tensor(part, dtype=means.dtype, device=means.device) for part in _legendre())
+    half = breaks.diff(dim=-1)[..., None] / 2
+    return (breaks[..., :-1, None] + half * (1 + nodes)).flatten(-2), (half * weights).flatten(-2)
+
+
+@cache
+def _legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    return tuple(nodes.tolist()), tuple(weights.tolist())
+
+
+def in_parts(
+    function: Callable[..., Tensor], cost: int, *tensors: Float[Tensor, "*batch components"]
+) -> Float[Tensor, "*batch"]:
+    """``function`` of the tensors, evaluated on parts of the batch so that ``cost`` numbers per element fit."""
+    shape = tensors[0].shape[:-1]
+    flat = [tensor.reshape(-1, tensor.shape[-1]) for tensor in tensors]
+    if len(flat[0]) == 0:
+        return tensors[0].new_zeros(shape)
+    size = max(1, AT_ONCE // max(cost, 1))
+    parts = [slice(start, start + size) for start in range(0, len(flat[0]), size)]
+    return torch.cat([function(*(tensor[part] for tensor in flat)) for part in parts]).view(shape)

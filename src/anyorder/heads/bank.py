@@ -1,0 +1,98 @@
+"""The heads of all variables at once, evaluated family by family.
+
+Variables with the same head (all characters, all pixels, all columns with a ten-component mixture) share one
+instance, so a pass costs one evaluation per *distinct* head and not one per variable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from anyorder.heads.base import Distribution, Head
+from anyorder.registry import describe
+
+
+class HeadBank(nn.Module):
+    """One head per variable, shared where equal."""
+
+    def __init__(self, heads: Sequence[Head]) -> None:
+        super().__init__()
+        index: dict[str, int] = {}
+        self.distinct = nn.ModuleList()
+        assigned: list[int] = []
+        for head in heads:
+            key = json.dumps(describe(head), sort_keys=True)
+            if key not in index:
+                index[key] = len(self.distinct)
+                self.distinct.append(head)
+            assigned.append(index[key])
+        self.assigned: Tensor
+        self.register_buffer("assigned", torch.tensor(assigned), persistent=False)
+        for which in range(len(self.distinct)):
+            columns = (self.assigned == which).nonzero()[:, 0]
+            self.register_buffer(f"columns_{which}", columns, persistent=False)
+
+    def __len__(self) -> int:
+        return len(self.assigned)
+
+    def of(self, variable: int) -> Head:
+        """The head of one variable."""
+        head = self.distinct[int(self.assigned[variable])]
+        assert isinstance(head, Head)
+        return head
+
+    def distribution(self, features: Float[Tensor, "*batch width"], variable: int) -> Distribution:
+        """The distribution of one variable, for features of that variable."""
+        head = self.of(variable)
+        return head(features[..., : head.size])  # type: ignore[no-any-return]
+
+    def log_prob_beside(
+        self, features: Float[Tensor, "batch variables width"], values: Float[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables"]:
+        """log p of every variable's value under its own features."""
+        values = values.to(features.dtype)
+        if len(self.distinct) == 1:
+            return self.distribution(features, 0).log_prob(values)
+        out = torch.zeros_like(values)
+        for which, family in enumerate(self.distinct):
+            assert isinstance(family, Head)
+            columns = self.get_buffer(f"columns_{which}")
+            out[:, columns] = family(features[:, columns, : family.size]).log_prob(values[:, columns])
+        return out
+
+    def log_prob_at(
+        self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"], value: Float[Tensor, " steps"]
+    ) -> Float[Tensor, " steps"]:
+        """log p of single values, each of the variable named beside it."""
+        value = value.to(features.dtype)
+        out = torch.zeros_like(value)
+        for rows, distribution in self._by_head(features, variable):
+            out[rows] = distribution.log_prob(value[rows])
+        return out
+
+    def sample_at(
+        self,
+        features: Float[Tensor, "steps width"],
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " steps"]:
+        """One draw of each variable named."""
+        out = features.new_zeros(len(variable))
+        for rows, distribution in self._by_head(features, variable):
+            out[rows] = distribution.sample(generator)
+        return out
+
+    def _by_head(self, features: Tensor, variable: Tensor) -> list[tuple[Tensor, Distribution]]:
+        which = self.assigned[variable]
+        parts: list[tuple[Tensor, Distribution]] = []
+        for number, head in enumerate(self.distinct):
+            assert isinstance(head, Head)
+            rows = (which == number).nonzero()[:, 0]
+            if len(rows):
+                parts.append((rows, head(features[rows, : head.size])))
+        return parts

@@ -1,0 +1,96 @@
+"""The contract of a head: features in, a normalised one-dimensional distribution out.
+
+Nothing runs until it is asked for: ``head(features)`` returns a :class:`Distribution` over the batch shape
+``features.shape[:-1]``. Heads are normalised over the values a variable can really take; there is no
+"mask" symbol to leak probability to.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class Distribution(ABC):
+    """A batch of one-dimensional distributions over the values of one variable, in model units."""
+
+    discrete: ClassVar[bool] = False
+    """Whether ``log_prob`` is a log-probability (True) or a log-density (False)."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> torch.Size:
+        """The batch shape."""
+
+    @abstractmethod
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Log-density or log-probability, in nats. ``value`` broadcasts against the batch shape."""
+
+    @abstractmethod
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        """One draw per element of the batch."""
+
+    @abstractmethod
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """P(X <= value)."""
+
+    @abstractmethod
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The least value whose cdf reaches ``level``."""
+
+    @abstractmethod
+    def mean(self) -> Float[Tensor, "*batch"]:
+        """The expectation."""
+
+    @abstractmethod
+    def expect(self, function: Callable[[Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+        """E[function(X)]; ``function`` acts elementwise on a tensor of any shape."""
+
+    @abstractmethod
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        """Entropy (discrete) or differential entropy (continuous), in nats."""
+
+
+class Head(nn.Module, ABC):
+    """A one-dimensional family. A final subclass is a ``@dataclass(eq=False)`` with a ``name``.
+
+    Its dataclass fields are its options. It may hold parameters of its own (an energy network, say).
+    """
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        nn.Module.__init__(self)
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many features it reads."""
+
+    @property
+    def levels(self) -> int:
+        """For values that are codes 0..levels-1; 0 where values are numbers on a line."""
+        return 0
+
+    @property
+    def locations(self) -> tuple[int, ...]:
+        """Which features are locations: they move with the line. None for families without that notion."""
+        return ()
+
+    @property
+    def log_scales(self) -> tuple[int, ...]:
+        """Which features are log scales: stretching the line by c adds log c to them."""
+        return ()
+
+    @abstractmethod
+    def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
+        """The distribution that these features stand for."""
+
+    def start(self) -> Float[Tensor, " size"]:
+        """Features of a broad, sensible distribution for values of about unit scale: where training begins."""
+        return torch.zeros(self.size)

@@ -1,0 +1,79 @@
+"""Two levels, 0 and 1: p(1) = sigmoid(logit)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.heads.base import Distribution, Head
+
+
+@dataclass(frozen=True, eq=False)
+class BernoulliDistribution(Distribution):
+    """A batch of distributions over the codes 0 and 1."""
+
+    discrete: ClassVar[bool] = True
+
+    logit: Float[Tensor, "*batch"]
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.logit.shape
+
+    def probs(self) -> Float[Tensor, "*batch levels"]:
+        """The probability of every level."""
+        return torch.stack([torch.sigmoid(-self.logit), torch.sigmoid(self.logit)], dim=-1)
+
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        valid = (value == 0) | (value == 1)
+        one = value > 0.5
+        return F.logsigmoid(torch.where(one, self.logit, -self.logit)).masked_fill(~valid, -math.inf)
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        level = torch.rand(self.shape, generator=generator, dtype=self.logit.dtype, device=self.logit.device)
+        return (level < torch.sigmoid(self.logit)).to(self.logit.dtype)
+
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        first = torch.sigmoid(-self.logit)
+        return torch.where(value < 0, 0.0, torch.where(value < 1, first, torch.ones_like(first)))
+
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        reached = (level > torch.sigmoid(-self.logit)).to(self.logit.dtype)
+        return reached.masked_fill(~((level >= 0) & (level <= 1)), math.nan)
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return torch.sigmoid(self.logit)
+
+    def expect(self, function: Callable[[Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+        """E[function(X)] for a function that acts on each value alone."""
+        return (self.probs() * function(torch.arange(2).to(self.logit)).to(self.logit)).sum(-1)
+
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        surprise = self.logit.abs()  # of the unlikely level, beyond that of the likely one
+        return F.softplus(-surprise) + surprise * torch.sigmoid(-surprise)
+
+
+@dataclass(eq=False)
+class Bernoulli(Head):
+    """One feature: the logit of level 1."""
+
+    name: ClassVar[str] = "bernoulli"
+
+    @property
+    def size(self) -> int:
+        return 1
+
+    @property
+    def levels(self) -> int:
+        return 2
+
+    def forward(self, features: Float[Tensor, "*batch size"]) -> BernoulliDistribution:
+        return BernoulliDistribution(features[..., 0])

@@ -1,0 +1,81 @@
+"""Filling in what is missing: one best value a cell, or joint draws with honest uncertainty.
+
+A point fill gives each unknown cell its own conditional mean (the most probable level for levels) given the
+cells that are known in its row. Draws answer for all unknown cells of a row jointly, so they hang together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from anyorder.conditional import ROWS_AT_ONCE, draws
+from anyorder.encoding import Codec, LevelCodec
+from anyorder.model import AnyOrderModel
+from anyorder.query import Query
+
+
+def fill_point(model: AnyOrderModel, frame: pd.DataFrame) -> pd.DataFrame:
+    """``frame`` with each unknown cell at its conditional mean or most probable level."""
+    values, observed = model.encoding.encode(frame)
+    best = np.zeros_like(values)
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        if not observed[rows].all():
+            best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
+    return _merged(model, frame, best, observed)
+
+
+def fill_draws(model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int) -> list[pd.DataFrame]:
+    """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
+    values, observed = model.encoding.encode(frame)
+    known = torch.as_tensor(observed)
+    query = Query(known, ~known)
+    filled = []
+    for number in range(count):
+        drawn = draws(model, torch.as_tensor(values), query, seed=seed * 1_000_003 + number)
+        filled.append(_merged(model, frame, drawn, observed))
+    return filled
+
+
+@torch.no_grad()
+def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np.ndarray:
+    """Model values that decode to the mean in the units of the data, or the code of the most probable level."""
+    device = model.device
+    features = model.features_beside(values.to(device), known.to(device))
+    best = np.zeros(values.shape)
+    for variable, codec in enumerate(model.encoding.codecs):
+        rows = (~known[:, variable]).nonzero()[:, 0]
+        if not len(rows):
+            continue
+        distribution = model.heads.distribution(features[rows, variable], variable)
+        if isinstance(codec, LevelCodec):
+            codes = torch.arange(len(codec.variable.levels), device=device, dtype=features.dtype)
+            chosen = distribution.log_prob(codes[:, None].expand(-1, len(rows))).argmax(dim=0).double()
+            best[rows, variable] = chosen.cpu().numpy()
+        else:
+
+            def in_units(z: torch.Tensor, codec: Codec = codec) -> torch.Tensor:
+                return torch.as_tensor(codec.measure(z.double().cpu().numpy()), device=z.device)
+
+            mean = distribution.expect(in_units).double().cpu().numpy()
+            best[rows, variable] = codec.from_measure(mean)
+    return best
+
+
+def _merged(model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray) -> pd.DataFrame:
+    """The user's own cells where they are known, decoded ones elsewhere; columns, index and dtypes as they were."""
+    decoded = model.encoding.decode(values, index=frame.index)
+    filled = frame.copy()
+    for position, variable in enumerate(model.schema.variables):
+        name = variable.name
+        if name not in filled.columns:
+            filled[name] = decoded[name]
+            continue
+        unknown = ~observed[:, position]
+        if not unknown.any():
+            continue
+        column = frame[name].astype(object).where(~pd.Series(unknown, index=frame.index), decoded[name].astype(object))
+        filled[name] = column.astype(decoded[name].dtype)
+    return filled

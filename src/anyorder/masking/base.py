@@ -1,0 +1,31 @@
+"""The contract of a masking: a distribution over queries (MAC's test mask distribution M)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.query import Query
+
+
+@dataclass(frozen=True)
+class Masking(ABC):
+    """Which questions we train for. A final subclass states its law in its docstring and has a ``name``."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
+        """``batch`` independent queries over ``variables`` variables."""
+
+    def cardinalities(self, variables: int) -> Float[Tensor, " sizes"] | None:
+        """P(|asked| = c) for c = 0..variables, if queries have no evidence and are exchangeable given c.
+
+        That symmetry is what lets cardinality reweighting be drawn exactly. ``None`` where it does not hold.
+        """
+        return None

@@ -1,0 +1,159 @@
+"""AnyOrderModel: network + heads + protocol over the variables of a schema.
+
+$$\\log p(x_u \\mid x_e) = \\sum_t \\log p_\\theta(x_{u_t} \\mid x_e, x_{u_{<t}}),$$
+
+where the protocol chooses the order u_1, u_2, ... Everything here is in model units, on flat
+``[batch, variables]`` tensors; :mod:`anyorder.conditional` speaks in the units of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from anyorder.encoding import Encoding
+from anyorder.heads import Head, heads
+from anyorder.heads.bank import HeadBank
+from anyorder.heads.base import Distribution
+from anyorder.layout import Layout
+from anyorder.networks import ChainNetwork, Network, networks
+from anyorder.protocols import Protocol, protocols
+from anyorder.query import Chain, Query, ordered
+from anyorder.registry import describe
+from anyorder.schema import Schema
+
+
+class AnyOrderModel(nn.Module):
+    """One joint distribution that answers every conditional query about its variables."""
+
+    def __init__(self, encoding: Encoding, network: Network, heads_: Sequence[Head], protocol: Protocol) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.network = network
+        self.heads = HeadBank(heads_)
+        self.protocol = protocol
+
+    @classmethod
+    def build(
+        cls,
+        encoding: Encoding,
+        heads_: Sequence[Head],
+        network: dict[str, Any],
+        protocol: Protocol,
+        *,
+        seed: int,
+    ) -> AnyOrderModel:
+        """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = networks.build(network, layout=layout_of(encoding.schema, heads_))
+        model = cls(encoding, net, heads_, protocol)
+        starts = torch.zeros(len(heads_), net.layout.width)
+        for variable, head in enumerate(heads_):
+            starts[variable, : head.size] = head.start()
+        net.begin(starts)
+        return model
+
+    @property
+    def schema(self) -> Schema:
+        return self.encoding.schema
+
+    @property
+    def variables(self) -> int:
+        return len(self.heads)
+
+    @property
+    def device(self) -> torch.device:
+        tensor = next(self.network.parameters(), None)
+        return next(self.network.buffers()).device if tensor is None else tensor.device
+
+    def description(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON-ready values."""
+        return {
+            "encoding": self.encoding.to_json(),
+            "heads": [describe(self.heads.of(variable)) for variable in range(self.variables)],
+            "network": describe(self.network),
+            "protocol": describe(self.protocol),
+        }
+
+    @classmethod
+    def from_description(cls, description: dict[str, Any]) -> AnyOrderModel:
+        """The model of :meth:`description`, its weights still to be loaded."""
+        encoding = Encoding.from_json(description["encoding"])
+        return cls.build(
+            encoding,
+            [heads.build(head) for head in description["heads"]],
+            description["network"],
+            protocols.build(description["protocol"]),
+            seed=0,
+        )
+
+    def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
+        """The query's chain under the model's own protocol."""
+        return self.protocol.chain(query, generator)
+
+    def step_log_prob(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps"]:
+        """log p of each step of the chain, 0 at padding: they sum to log p(x_asked | x_evidence)."""
+        features = self.network.along(values, chain)
+        row, position = chain.counted.nonzero(as_tuple=True)
+        target = chain.order[row, position]
+        steps = self.heads.log_prob_at(features[row, position], target, values[row, target])
+        return features.new_zeros(chain.order.shape).index_put((row, position), steps)
+
+    def features_beside(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables width"]:
+        """The network's features of every variable given the same known set."""
+        # Mask networks see a set; only chain networks have to be told how to read it.
+        prefix = None
+        if isinstance(self.network, ChainNetwork) and not self.protocol.random:
+            prefix = ordered(known, self.protocol.keys(known, None), pad_left=True)
+        return self.network.beside(values, known, prefix)
+
+    def log_prob_beside(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables"]:
+        """log p(x_i | x_known) for every variable i (meaningless at the known ones)."""
+        return self.heads.log_prob_beside(self.features_beside(values, known), values)
+
+    def draw(
+        self, values: Float[Tensor, "batch variables"], chain: Chain, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "batch variables"]:
+        """``values`` with the asked variables replaced by one joint draw given the evidence."""
+        values = values.where(chain.evidence, 0.0)
+        walk = self.network.walk(values, chain)
+        for step in range(chain.steps):
+            target = chain.order[:, step]
+            row = (target >= 0).nonzero()[:, 0]
+            features = walk.features()
+            drawn = self.heads.sample_at(features[row], target[row], generator).to(values.dtype)
+            values = values.index_put((row, target[row]), drawn)
+            walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
+        return values
+
+    def distribution(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
+    ) -> Distribution:
+        """p(x_variable | x_known), one per row."""
+        return self.heads.distribution(self.features_beside(values, known)[:, variable], variable)
+
+
+def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
+    """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
+    groups: dict[Any, int] = {}
+    assigned: list[int] = []
+    for variable, head in enumerate(heads_):
+        key = str(describe(head)) if schema.alike else variable
+        assigned.append(groups.setdefault(key, len(groups)))
+    return Layout(
+        levels=tuple(head.levels for head in heads_),
+        sizes=tuple(head.size for head in heads_),
+        groups=tuple(assigned),
+        grid=schema.grid,
+        locations=tuple(head.locations for head in heads_),
+        log_scales=tuple(head.log_scales for head in heads_),
+    )

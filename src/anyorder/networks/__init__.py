@@ -1,0 +1,22 @@
+"""Networks: values and what is known of them in, features for every variable out."""
+
+from anyorder.networks.base import ChainNetwork, MaskNetwork, Network, Walk
+from anyorder.networks.bidirectional_transformer import BidirectionalTransformer
+from anyorder.networks.causal_transformer import CausalTransformer
+from anyorder.networks.gaussian import GaussianNetwork
+from anyorder.networks.residual_mlp import ResidualMLP
+from anyorder.registry import Registry
+
+networks: Registry[Network] = Registry("anyorder.networks", Network, "network")  # type: ignore[type-abstract]
+
+__all__ = [
+    "BidirectionalTransformer",
+    "CausalTransformer",
+    "ChainNetwork",
+    "GaussianNetwork",
+    "MaskNetwork",
+    "Network",
+    "ResidualMLP",
+    "Walk",
+    "networks",
+]

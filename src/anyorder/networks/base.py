@@ -1,0 +1,116 @@
+"""The contract of a network: values and what is known of them in, features for every variable out.
+
+Two kinds keep one contract. A *mask network* answers ``beside`` in one pass (every p(x_i | x_known), i
+unknown: ARDM eq. 4, MAC eq. 7) and ``along`` by unrolling it. A *chain network* answers ``along`` in one pass
+(every step of one chain: MAC Algorithm 1) and keeps a cache while walking. No value of an unknown
+variable may reach the output; :mod:`anyorder.testing` checks that by perturbation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from anyorder.layout import Layout
+from anyorder.query import Chain, members
+
+# Unrolled steps evaluated at once by a mask network: bounds the memory of ``along``, not its result.
+EDGES_AT_ONCE = 8192
+
+
+class Walk(ABC):
+    """One pass down a batch of chains, one step at a time, for sampling."""
+
+    @abstractmethod
+    def features(self) -> Float[Tensor, "batch width"]:
+        """Features of the variable at the current step (arbitrary where the row is padding)."""
+
+    @abstractmethod
+    def tell(self, value: Float[Tensor, " batch"]) -> None:
+        """Fix the value of the current step's variable and go on to the next step."""
+
+
+@dataclass(eq=False)
+class Network(nn.Module, ABC):
+    """Dataclass fields after ``layout`` are the network's options, and all that a model file keeps of it."""
+
+    name: ClassVar[str]
+
+    layout: Layout = field(metadata={"option": False})
+
+    def __post_init__(self) -> None:
+        nn.Module.__init__(self)
+
+    @abstractmethod
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        """Features of all variables, each given the same known set (arbitrary at known variables).
+
+        ``prefix`` lists the known variables in reading order, as in a chain. Mask networks see a set and
+        do not need it; chain networks read by ascending index without it.
+        """
+
+    def begin(self, starts: Float[Tensor, "variables width"]) -> None:
+        """Make the untrained network answer ``starts`` (each head's broad start) for every variable."""
+
+    @abstractmethod
+    def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
+        """Features of every step of the chain, each given the prefix and the steps before it."""
+
+    @abstractmethod
+    def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
+        """Start walking: only the evidence of ``values`` is read; the rest is told step by step."""
+
+
+class MaskNetwork(Network):
+    """A network whose one pass is ``beside``."""
+
+    def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
+        picked: list[Tensor] = []
+        for step in chain.unroll(EDGES_AT_ONCE):
+            beside = self.beside(values[step.row], step.known)
+            picked.append(beside[torch.arange(len(step.row), device=beside.device), step.target])
+        if not picked:
+            return values.new_zeros(chain.batch, chain.steps, self.layout.width)
+        features = torch.cat(picked)
+        # Steps are unrolled row by row, so the counted places take them in their own order.
+        out = features.new_zeros(chain.batch, chain.steps, features.shape[-1])
+        return out.masked_scatter(chain.counted[..., None], features)
+
+    def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
+        return _MaskWalk(self, values, chain)
+
+
+class _MaskWalk(Walk):
+    """Walking a mask network: one ``beside`` per step with one more variable known."""
+
+    def __init__(self, network: MaskNetwork, values: Tensor, chain: Chain) -> None:
+        self.network = network
+        self.chain = chain
+        self.known = chain.evidence
+        self.values = values.where(self.known, torch.zeros_like(values))
+        self.step = 0
+
+    def features(self) -> Tensor:
+        target = self.chain.order[:, self.step].clamp(min=0)
+        beside = self.network.beside(self.values, self.known)
+        return beside[torch.arange(len(target), device=target.device), target]
+
+    def tell(self, value: Tensor) -> None:
+        now = members(self.chain.order[:, self.step : self.step + 1], self.chain.variables)
+        self.values = torch.where(now, value[:, None].to(self.values.dtype), self.values)
+        self.known = self.known | now
+        self.step += 1
+
+
+class ChainNetwork(Network):
+    """A network whose one pass is ``along``."""

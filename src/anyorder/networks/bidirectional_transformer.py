@@ -1,0 +1,57 @@
+"""The bidirectional transformer: the mask network of ARDM and MAC for text.
+
+Every variable is a token: its value where known, a learned "unknown" vector where not. All tokens see each other,
+so one pass answers every p(x_i | x_known). The unknown vector is an input only; no probability can go to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from anyorder.networks.attention import TransformerBlock, begin_blocks
+from anyorder.networks.base import MaskNetwork
+from anyorder.networks.values import Readout, ValueEmbedding
+
+
+@dataclass(eq=False)
+class BidirectionalTransformer(MaskNetwork):
+    """All variables beside each other in one pass."""
+
+    name: ClassVar[str] = "bidirectional_transformer"
+
+    width: int = 128
+    blocks: int = 4
+    heads: int = 4
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.embed = ValueEmbedding(self.layout, self.width)
+        self.unknown = nn.Parameter(torch.randn(self.width) * 0.5)
+        self.here = nn.Embedding(self.layout.variables, self.width)
+        self.trunk = nn.ModuleList(TransformerBlock(self.width, self.heads, self.dropout) for _ in range(self.blocks))
+        self.norm = nn.LayerNorm(self.width)
+        self.readout = Readout(self.layout, self.width)
+        nn.init.normal_(self.here.weight, std=0.5)
+        begin_blocks(self.trunk)
+
+    def begin(self, starts: Float[Tensor, "variables width"]) -> None:
+        self.readout.begin(starts)
+
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        everyone = torch.arange(self.layout.variables, device=values.device).expand_as(known)
+        held = self.embed(everyone, values.where(known, 0.0))
+        tokens = torch.where(known[..., None], held, self.unknown) + self.here.weight
+        for block in self.trunk:
+            tokens = block(tokens)
+        return self.readout.each(self.norm(tokens))

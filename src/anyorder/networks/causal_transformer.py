@@ -1,0 +1,174 @@
+"""The causal transformer: a chain network. One pass answers every step of a chain (MAC Algorithm 1).
+
+A token carries the variable it holds, its value, and *the variable that comes next*, so one causal stack can
+follow any order (the double position of sigma-GPT). The sequence is ``start, path[0], path[1], ...``; the token
+before a variable answers for it. There is no position in the sequence, only the causal mask, so padding is
+harmless: a padded place in front of the path repeats the start token and is hidden from every other token.
+The cost is in proportion to the variables that a query names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks
+from anyorder.networks.base import ChainNetwork, Walk
+from anyorder.networks.values import Readout, ValueEmbedding
+from anyorder.query import PAD, Chain, ordered
+
+
+@dataclass(eq=False)
+class CausalTransformer(ChainNetwork):
+    """Any order, one pass, a cache for sampling."""
+
+    name: ClassVar[str] = "causal_transformer"
+
+    width: int = 128
+    blocks: int = 4
+    heads: int = 4
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.embed = ValueEmbedding(self.layout, self.width)
+        self.start = nn.Parameter(torch.randn(self.width) * 0.5)
+        self.here = nn.Embedding(self.layout.variables, self.width)
+        self.next = nn.Embedding(self.layout.variables, self.width)
+        self.trunk = nn.ModuleList(TransformerBlock(self.width, self.heads, self.dropout) for _ in range(self.blocks))
+        self.norm = nn.LayerNorm(self.width)
+        self.readout = Readout(self.layout, self.width)
+        for table in (self.here, self.next):
+            nn.init.normal_(table.weight, std=0.5)
+        begin_blocks(self.trunk)
+
+    def begin(self, starts: Float[Tensor, "variables width"]) -> None:
+        self.readout.begin(starts)
+
+    def tokens(
+        self,
+        values: Float[Tensor, "batch tokens"],
+        variable: Int[Tensor, "batch tokens"],
+        following: Int[Tensor, "batch tokens"],
+    ) -> Float[Tensor, "batch tokens width"]:
+        """Embed (variable, value, next variable); a padded variable becomes the start token."""
+        index = variable.clamp(min=0)
+        held = self.embed(index, values) + self.here(index)
+        held = torch.where((variable == PAD)[..., None], self.start, held)
+        out: Tensor = held + self.next(following.clamp(min=0))
+        return out
+
+    def run(
+        self,
+        tokens: Float[Tensor, "batch tokens width"],
+        visible: Bool[Tensor, "#batch 1 tokens keys"] | None = None,
+        cache: list[Cache] | None = None,
+        *,
+        causal: bool = False,
+    ) -> Float[Tensor, "batch tokens width"]:
+        for layer, block in enumerate(self.trunk):
+            tokens = block(tokens, visible, causal=causal, cache=cache, layer=layer)
+        out: Tensor = self.norm(tokens)
+        return out
+
+    def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
+        path = torch.cat([chain.prefix, chain.order], dim=1)
+        # The last variable of a path is answered for and never looked at: its own token is not needed.
+        variable, following = _start_and(path[:, :-1]), _followers(path, chain.prefix.shape[1])
+        tokens = self.tokens(_values_at(values, variable), variable, following)
+        visible = _visible(variable) if bool((chain.prefix == PAD).any()) else None
+        trunk = self.run(tokens, visible, causal=visible is None)
+        features: Tensor = self.readout(trunk[:, chain.prefix.shape[1] :], chain.order.clamp(min=0))
+        return features
+
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        if prefix is None:
+            index = torch.arange(self.layout.variables, device=known.device)
+            prefix = ordered(known, index.expand_as(known), pad_left=True)
+        batch, count = prefix.shape
+        variables = self.layout.variables
+        # All but the last known token form a chain; the last one is copied once per variable that could come next.
+        everyone = torch.arange(variables, device=known.device).expand(batch, -1)
+        sequence = _start_and(prefix)
+        before, last = sequence[:, :count], sequence[:, count:]
+        variable = torch.cat([before, last.expand(-1, variables)], dim=1)
+        following = torch.cat([_followers(prefix, count), everyone], dim=1)
+        visible = _visible(variable)
+        copies = torch.arange(count, count + variables, device=known.device)
+        # A copy looks at the chain and at itself, never at another copy.
+        visible[:, :, copies[:, None], copies] = torch.eye(variables, dtype=torch.bool, device=known.device)
+        # Where nothing is known the copy is itself the start token, so the one in front is not there for it.
+        visible[:, :, count:, :count] &= (last != PAD)[:, None, :, None]
+        tokens = self.tokens(_values_at(values, variable), variable, following)
+        return self.readout.each(self.run(tokens, visible)[:, count:])
+
+    def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
+        return _CachedWalk(self, values, chain)
+
+
+class _CachedWalk(Walk):
+    """Walking with a cache: each step runs one new token."""
+
+    def __init__(self, network: CausalTransformer, values: Tensor, chain: Chain) -> None:
+        self.network = network
+        self.order = chain.order
+        self.step = 0
+        self.cache: list[Cache] = []
+        count = chain.prefix.shape[1]
+        variable = _start_and(chain.prefix)
+        following = _followers(torch.cat([chain.prefix, chain.order[:, :1]], dim=1), count)
+        tokens = network.tokens(_values_at(values, variable), variable, following)
+        visible = _visible(variable)
+        self.shown = visible[:, :, -1:, :].clone()
+        self.trunk = network.run(tokens, visible, self.cache)[:, -1:]
+
+    def features(self) -> Tensor:
+        target = self.order[:, self.step : self.step + 1].clamp(min=0)
+        features: Tensor = self.network.readout(self.trunk, target)
+        return features[:, 0]
+
+    def tell(self, value: Tensor) -> None:
+        variable = self.order[:, self.step : self.step + 1]
+        self.step += 1
+        if self.step == self.order.shape[1]:
+            return
+        following = self.order[:, self.step : self.step + 1]
+        # Padding rows have ended; whatever token they add only they themselves could see.
+        tokens = self.network.tokens(value[:, None], variable.clamp(min=0), following)
+        self.shown = torch.cat([self.shown, torch.ones_like(self.shown[..., :1])], dim=-1)
+        self.trunk = self.network.run(tokens, self.shown, self.cache)
+
+
+def _start_and(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch tokens"]:
+    """The variables the tokens hold: the start token (padding) in front of the path."""
+    return torch.nn.functional.pad(path, (1, 0), value=PAD)
+
+
+def _followers(path: Int[Tensor, "batch steps"], prefix: int) -> Int[Tensor, "batch steps"]:
+    """What each token predicts: the next variable of the path; in front of a padded prefix, its first one."""
+    padded = (path[:, :prefix] == PAD).sum(dim=1, keepdim=True)
+    places = torch.arange(path.shape[1], device=path.device).expand_as(path)
+    return path.gather(1, places.maximum(padded).clamp(max=max(path.shape[1] - 1, 0)))
+
+
+def _values_at(values: Tensor, variable: Int[Tensor, "batch tokens"]) -> Tensor:
+    # Zero where there is no variable: padding must not carry the value of variable 0, which may be unknown.
+    return values.gather(1, variable.clamp(min=0)).where(variable != PAD, 0.0)
+
+
+def _visible(variable: Int[Tensor, "batch tokens"]) -> Bool[Tensor, "batch 1 tokens tokens"]:
+    """Causal, without padding; the start token is always seen, and so is the token itself if it is no padding."""
+    count = variable.shape[1]
+    triangle = torch.ones(count, count, dtype=torch.bool, device=variable.device).tril()
+    real = variable != PAD
+    real[:, 0] = True
+    return (triangle & real[:, None, :])[:, None]

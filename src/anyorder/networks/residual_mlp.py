@@ -1,0 +1,137 @@
+"""The residual MLP: the mask network for tables (ACE's and MAC's architecture for continuous data).
+
+What is known enters as values and indicator bits, passes a few pre-norm residual blocks and leaves as features of
+every variable at once. With ``expert`` the exact Gaussian conditional of every real variable enters too, and
+location-scale heads are answered relative to it: an untrained network then *is* the Gaussian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from anyorder.networks.base import MaskNetwork
+from anyorder.networks.gaussian import conditional_moments
+
+
+class Block(nn.Module):
+    """x + W2 dropout(gelu(W1 norm(x))), starting as the identity."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.rise = nn.Linear(width, width)
+        self.fall = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+        nn.init.zeros_(self.fall.weight)
+        nn.init.zeros_(self.fall.bias)
+
+    def forward(self, hidden: Float[Tensor, "batch width"]) -> Float[Tensor, "batch width"]:
+        out: Tensor = hidden + self.fall(self.dropout(F.gelu(self.rise(self.norm(hidden)))))
+        return out
+
+
+@dataclass(eq=False)
+class ResidualMLP(MaskNetwork):
+    """Values and known bits -> features of all variables in one pass."""
+
+    name: ClassVar[str] = "residual_mlp"
+
+    width: int = 256
+    blocks: int = 3
+    dropout: float = 0.1
+    expert: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        levels = torch.tensor(self.layout.levels)
+        sizes = torch.tensor(self.layout.sizes)
+        slots = levels.clamp(min=1)  # a real value takes one input, a code one input per level
+        inputs = int(slots.sum()) + self.layout.variables
+        self.real: Tensor
+        self.offset: Tensor
+        self.feature_index: Tensor
+        self.register_buffer("real", levels == 0, persistent=False)
+        self.register_buffer("offset", slots.cumsum(0) - slots, persistent=False)
+        # Heads differ in size; the flat output is spread to [variables, width] with zeros behind the short ones.
+        column = torch.arange(self.layout.width)
+        index = (sizes.cumsum(0) - sizes)[:, None] + column
+        self.register_buffer("feature_index", index.where(column < sizes[:, None], int(sizes.sum())), persistent=False)
+        if self.expert:
+            inputs += 2 * int((levels == 0).sum())
+            self._prepare_expert(int((levels == 0).sum()))
+        self.enter = nn.Linear(inputs, self.width)
+        self.trunk = nn.ModuleList(Block(self.width, self.dropout) for _ in range(self.blocks))
+        self.norm = nn.LayerNorm(self.width)
+        self.leave = nn.Linear(self.width, int(sizes.sum()))
+        nn.init.normal_(self.leave.weight, std=0.01)
+
+    def _prepare_expert(self, reals: int) -> None:
+        self.mean: Tensor
+        self.covariance: Tensor
+        self.location_features: Tensor
+        self.scale_features: Tensor
+        self.register_buffer("mean", torch.zeros(reals, dtype=torch.float64))
+        self.register_buffer("covariance", torch.eye(reals, dtype=torch.float64))
+        for name, roles in (("location_features", self.layout.locations), ("scale_features", self.layout.log_scales)):
+            marks = torch.zeros(self.layout.variables, self.layout.width, dtype=torch.bool)
+            for variable, features in enumerate(roles):
+                marks[variable, list(features)] = True
+            self.register_buffer(name, marks & self.real[:, None], persistent=False)
+
+    def set_moments(self, mean: Float[Tensor, " reals"], covariance: Float[Tensor, "reals reals"]) -> None:
+        """Give the expert its Gaussian over the real variables (see :func:`~.gaussian.fit_moments`)."""
+        self.mean.copy_(mean)
+        self.covariance.copy_(covariance)
+
+    def begin(self, starts: Float[Tensor, "variables width"]) -> None:
+        flat = torch.zeros(self.leave.out_features + 1)
+        flat[self.feature_index.flatten().cpu()] = starts.flatten().float().cpu()
+        with torch.no_grad():
+            self.leave.bias.copy_(flat[:-1])
+
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        dtype = self.enter.weight.dtype
+        values = values.where(known, 0.0).to(dtype)
+        bits = known.to(dtype)
+        slots = self.enter.in_features - self.layout.variables
+        if self.expert:
+            slots -= 2 * len(self.mean)
+        # One scatter writes real values into their input and a one into the input of each known code.
+        place = self.offset + values.where(~self.real, 0.0).long()
+        entries = values.new_zeros(len(values), slots)
+        entries = entries.scatter(1, place, values.where(self.real, 1.0) * bits)
+        inputs = [entries, bits]
+        if self.expert:
+            location, deviation = self._consult(values, known)
+            inputs += [location[:, self.real], deviation.where(~known, 0.0)[:, self.real]]
+        hidden = self.enter(torch.cat(inputs, dim=1))
+        for block in self.trunk:
+            hidden = block(hidden)
+        flat = self.leave(F.gelu(self.norm(hidden)))
+        spread = F.pad(flat, (0, 1)).index_select(1, self.feature_index.flatten())
+        features: Tensor = spread.unflatten(1, self.feature_index.shape)
+        if self.expert:
+            scale = deviation[..., None]
+            features = torch.where(self.location_features, location[..., None] + scale * features, features)
+            features = torch.where(self.scale_features, features + scale.log(), features)
+        return features
+
+    def _consult(self, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """The expert's mean and deviation of every variable (0 and 1 where it is not real)."""
+        real = self.real
+        some, spread = conditional_moments(self.mean, self.covariance, values[:, real], known[:, real])
+        location, deviation = torch.zeros_like(values), torch.ones_like(values)
+        location[:, real] = some.to(values.dtype)
+        deviation[:, real] = spread.to(values.dtype)
+        return location, deviation

@@ -1,0 +1,136 @@
+"""What training maximises: three ways to spend one pass of a network on the steps that inference will walk.
+
+``parallel``  mean over i not in e of log p(x_i | x_e), e from the induced distribution (MAC eq. 7, ARDM eq. 4):
+              one pass of a mask network, including edges that inference never walks.
+``edges``     the same pass, but each edge (i, e) counted as often as inference walks it (MAC eq. 6): by closed form
+              under M_card and a canonical order, by the one edge that was drawn otherwise.
+``chain``     every step of the chain *evidence, then asked* in one pass of a chain network (MAC Algorithm 1).
+
+Cells that are missing are never known and never asked.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from anyorder.errors import UserError, nearest
+from anyorder.induced import Induced, edge_weights
+from anyorder.masking import Cardinality, Masking
+from anyorder.model import AnyOrderModel
+from anyorder.networks import ChainNetwork
+from anyorder.protocols import Canonical, Protocol
+
+
+@dataclass(frozen=True)
+class Scores:
+    """log p of the steps that a batch counts, and how much each of them counts."""
+
+    log_prob: Float[Tensor, "batch steps"]
+    weight: Float[Tensor, "batch steps"]
+
+    def mean(self) -> Float[Tensor, ""]:
+        """Nats per counted step."""
+        return (self.log_prob * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
+
+
+@dataclass(frozen=True)
+class Objective(ABC):
+    """A way to draw steps and score them."""
+
+    name: ClassVar[str]
+
+    masking: Masking
+    protocol: Protocol
+    reweight: bool = True
+
+    @abstractmethod
+    def scores(
+        self,
+        model: AnyOrderModel,
+        values: Float[Tensor, "batch variables"],
+        observed: Bool[Tensor, "batch variables"],
+        log_det: Float[Tensor, "batch variables"],
+        generator: torch.Generator,
+    ) -> Scores:
+        """Draw one query a row and score its steps, in the units of the data (``log_det`` is added to each step)."""
+
+
+@dataclass(frozen=True)
+class Parallel(Objective):
+    """All unknown cells beside each other."""
+
+    name: ClassVar[str] = "parallel"
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        complete = bool(observed.all())
+        induced = Induced(self.masking, self.protocol, reweight=self.reweight)
+        drawn = induced.draw(batch, variables, generator, None if complete else observed)
+        known = drawn.known
+        # A row of which the masking can ask nothing (its target is missing, say) does not count.
+        asked = (observed & ~known & (drawn.next >= 0)[:, None]).to(log_det.dtype)
+        # Each row counts once, whatever the number of its unknown cells: the 1 / (N - |e|) of eq. 7.
+        weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+        return Scores(model.log_prob_beside(values, known) + log_det, weight)
+
+
+@dataclass(frozen=True)
+class Edges(Objective):
+    """The same pass, edges weighted as inference walks them: exactly MAC eq. 6 without ``reweight``."""
+
+    name: ClassVar[str] = "edges"
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        complete = bool(observed.all())
+        induced = Induced(self.masking, self.protocol, reweight=self.reweight, prefix="visits")
+        drawn = induced.draw(batch, variables, generator, None if complete else observed)
+        if complete and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
+            weight = edge_weights(drawn.known, self.protocol).to(log_det.dtype)
+        else:
+            weight = torch.zeros_like(log_det)
+            row = (drawn.next >= 0).nonzero()[:, 0]
+            weight[row, drawn.next[row]] = 1.0
+        return Scores(model.log_prob_beside(values, drawn.known) + log_det, weight)
+
+
+@dataclass(frozen=True)
+class WholeChain(Objective):
+    """Every step of the chain, evidence part and asked part both counted.
+
+    There is nothing to reweight: each step of a drawn chain is walked once.
+    """
+
+    name: ClassVar[str] = "chain"
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        query = self.masking.draw(batch, variables, generator).among(observed)
+        chain = self.protocol.chain(query, generator).whole()
+        steps = model.step_log_prob(values, chain)
+        shift = log_det.gather(1, chain.order.clamp(min=0))
+        return Scores(steps + shift, chain.counted.to(log_det.dtype))
+
+
+OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Parallel, Edges, WholeChain)}
+
+
+def objective_for(model: AnyOrderModel, masking: Masking, name: str = "auto", **options: Any) -> Objective:
+    """The named objective under the model's own protocol; ``auto`` picks by the kind of network."""
+    if name == "auto":
+        name = "chain" if isinstance(model.network, ChainNetwork) else "parallel"
+    if name not in OBJECTIVES:
+        raise UserError(f"unknown objective {name!r}; {nearest(name, [*OBJECTIVES, 'auto'])}")
+    return OBJECTIVES[name](masking, model.protocol, **options)

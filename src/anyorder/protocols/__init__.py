@@ -1,0 +1,11 @@
+"""In what order the variables of a question are answered: one protocol per file."""
+
+from anyorder.protocols.base import Protocol
+from anyorder.protocols.canonical import Canonical
+from anyorder.protocols.hashed import Hashed
+from anyorder.protocols.random import Random
+from anyorder.registry import Registry
+
+protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")  # type: ignore[type-abstract]
+
+__all__ = ["Canonical", "Hashed", "Protocol", "Random", "protocols"]

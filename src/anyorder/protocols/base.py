@@ -1,0 +1,39 @@
+"""The contract of a protocol: the order in which the variables of a query are answered (MAC Definition 1).
+
+Training draws from the chain a protocol makes and inference walks it, through the same object, so the two
+cannot drift apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Shaped
+from torch import Tensor
+
+from anyorder.query import Chain, Query, ordered
+
+
+@dataclass(frozen=True)
+class Protocol(ABC):
+    """Turns a query into a chain. A final subclass gives one sort key per variable."""
+
+    name: ClassVar[str]
+
+    random: ClassVar[bool] = False
+    """Whether two chains of the same query may differ (then ``generator`` decides)."""
+
+    @abstractmethod
+    def keys(
+        self, mask: Bool[Tensor, "batch variables"], generator: torch.Generator | None
+    ) -> Shaped[Tensor, "batch variables"]:
+        """A key per variable; the members of ``mask`` are answered by ascending key, ties by index."""
+
+    def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
+        """Evidence in this protocol's order, then the asked variables in this protocol's order."""
+        prefix = ordered(query.evidence, self.keys(query.evidence, generator), pad_left=True)
+        order = ordered(query.asked, self.keys(query.asked, generator))
+        return Chain(prefix, order, query.variables)

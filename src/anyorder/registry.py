@@ -1,0 +1,105 @@
+"""Find components by name, so that a new one is one new file and nothing else.
+
+A registry looks into one sub-package (``anyorder.masking``, ``anyorder.heads``, ...) and collects every
+final class that derives from the given base and has a ``name``. A component is a dataclass whose
+fields are its options: plain numbers, strings, tuples, or other components. That is what makes it
+possible to write any of them into a model file as JSON and to build it again without pickle.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from anyorder.errors import UserError, nearest
+
+
+class Component(Protocol):
+    """What every registered class offers: a ``name``, and dataclass fields as its options."""
+
+    name: ClassVar[str]
+
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """All final subclasses of ``base`` found in the modules of ``package``.
+
+    Looked up lazily and afresh on a miss, so a file dropped into the package is found without a list to edit.
+    """
+
+    def __init__(self, package: str, base: type[T], noun: str) -> None:
+        self.package = package
+        self.base = base
+        self.noun = noun
+
+    def names(self) -> list[str]:
+        """Every registered name, sorted."""
+        return sorted(self._classes())
+
+    def get(self, name: str) -> type[T]:
+        """The class registered under ``name``."""
+        classes = self._classes()
+        if name not in classes:
+            raise UserError(f"unknown {self.noun} {name!r}; {nearest(name, sorted(classes))}")
+        return classes[name]
+
+    def build(self, description: Mapping[str, Any], **extra: Any) -> T:
+        """The component that :func:`describe` described; ``extra`` holds fields that are not options."""
+        options = {key: value for key, value in description.items() if key != "name"}
+        if "name" not in description:
+            raise UserError(f"a {self.noun} needs a 'name'; got {dict(description)!r}")
+        cls = self.get(description["name"])
+        known = {field.name for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+        for key in options:
+            if key not in known:
+                raise UserError(
+                    f"{self.noun} {description['name']!r} has no option {key!r}; {nearest(key, sorted(known))}"
+                )
+        restored = {key: self._restore(value) for key, value in options.items()}
+        return cls(**restored, **extra)
+
+    def _restore(self, value: Any) -> Any:
+        # JSON has no tuples; nested components (a mixture of maskings) carry their own name.
+        if isinstance(value, Mapping) and "name" in value:
+            return self.build(value)
+        if isinstance(value, list | tuple):
+            return tuple(self._restore(item) for item in value)
+        return value
+
+    def _classes(self) -> dict[str, type[T]]:
+        package = importlib.import_module(self.package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self.package}.{module.name}")
+        found: dict[str, type[T]] = {}
+        pending: list[type[T]] = [self.base]
+        while pending:
+            cls = pending.pop()
+            pending.extend(cls.__subclasses__())
+            if "name" in vars(cls) and cls.__module__.startswith(self.package + "."):
+                found[vars(cls)["name"]] = cls
+        return found
+
+
+def describe(component: Any) -> dict[str, Any]:
+    """A component as JSON-ready plain values: its name and its options."""
+    described: dict[str, Any] = {"name": type(component).name}
+    for field in dataclasses.fields(component):
+        if field.init and field.metadata.get("option", True):
+            described[field.name] = _plain(getattr(component, field.name))
+    return described
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type) and hasattr(type(value), "name"):
+        return describe(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        # A part without a name (a lattice): the component that holds it knows how to put it together again.
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,125 @@
+"""Contract checks for whoever adds a network: call them from a test; they raise AssertionError with the reason.
+
+The three calls of a network are one function seen from three sides, and no value of an unknown variable may
+reach any of them.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from anyorder.layout import Layout
+from anyorder.networks.base import Network
+from anyorder.query import Chain, Query, ordered
+
+
+def mixed_layout() -> Layout:
+    """Five variables, real and coded, with heads of different sizes."""
+    return Layout(
+        levels=(0, 3, 0, 2, 5),
+        sizes=(6, 3, 6, 1, 5),
+        groups=(0, 1, 2, 3, 4),
+        grid=(5,),
+        locations=((2, 3), (), (2, 3), (), ()),
+        log_scales=((4, 5), (), (4, 5), (), ()),
+    )
+
+
+def random_values(layout: Layout, batch: int, generator: torch.Generator) -> Float[Tensor, "batch variables"]:
+    """Values that the layout allows."""
+    columns = []
+    for levels in layout.levels:
+        if levels == 0:
+            columns.append(torch.randn(batch, generator=generator, dtype=torch.float64))
+        else:
+            columns.append(torch.randint(levels, (batch,), generator=generator).double())
+    return torch.stack(columns, dim=1)
+
+
+def random_chain(layout: Layout, batch: int, generator: torch.Generator) -> Chain:
+    """Ragged evidence (empty in the first row) and ragged asked sets (empty in the last), in random order."""
+    shape = (batch, layout.variables)
+    evidence = torch.rand(shape, generator=generator) < 0.4
+    evidence[0] = False
+    asked = ~evidence & (torch.rand(shape, generator=generator) < 0.8)
+    asked[-1] = False
+    query = Query(evidence, asked)
+    key = torch.rand(shape, generator=generator)
+    return Chain(ordered(query.evidence, key, pad_left=True), ordered(query.asked, key), layout.variables)
+
+
+def randomised(network: Network, generator: torch.Generator) -> Network:
+    """The network in double precision with every parameter moved, so that no branch is switched off at the start."""
+    network = network.double().eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype), alpha=0.1)
+    return network
+
+
+def check_no_leak(network: Network, seed: int = 0) -> None:
+    """Unknown values must not reach ``beside``, ``along`` or ``walk``: NaN in their place must change nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    values = random_values(network.layout, 16, generator)
+    chain = random_chain(network.layout, 16, generator)
+    known = chain.evidence
+    hidden = values.masked_fill(~known, torch.nan)
+    assert torch.equal(network.beside(values, known), network.beside(hidden, known)), "beside reads an unknown value"
+    others = random_values(network.layout, 16, generator)
+    never = values.masked_fill(~(known | chain.asked), torch.nan)
+    clear, obscured = network.along(values, chain), network.along(never, chain)
+    assert torch.equal(clear[chain.counted], obscured[chain.counted]), "along reads a value that no step knows"
+    for step in range(chain.steps):
+        # Later steps do read these values, so they must be valid ones: others, not NaN.
+        later = torch.where(chain.known_before(step), values, others)
+        here = chain.counted[:, : step + 1]
+        first = network.along(later, chain)[:, : step + 1]
+        assert torch.equal(clear[:, : step + 1][here], first[here]), (
+            f"step {step} of along reads its own or a later value"
+        )
+    walk = network.walk(hidden, chain)
+    assert bool(walk.features()[chain.counted[:, 0]].isfinite().all()), "walk reads more than the evidence"
+
+
+def check_calls_agree(network: Network, seed: int = 0, tolerance: float = 1e-10) -> None:
+    """``along`` must equal one ``beside`` per step, and ``walk`` must retrace ``along``."""
+    generator = torch.Generator().manual_seed(seed)
+    values = random_values(network.layout, 16, generator)
+    chain = random_chain(network.layout, 16, generator)
+    along = network.along(values, chain)
+    walk = network.walk(values, chain)
+    rows = torch.arange(len(values))
+    for step in range(chain.steps):
+        target, here = chain.order[:, step].clamp(min=0), chain.counted[:, step]
+        _close(walk.features()[here], along[:, step][here], tolerance, f"walk and along differ at step {step}")
+        walk.tell(values[rows, target])
+        path = torch.cat([chain.prefix, chain.order[:, :step]], dim=1)
+        prefix = _left_padded(path)
+        beside = network.beside(values, chain.known_before(step), prefix)
+        _close(beside[rows, target][here], along[:, step][here], tolerance, f"beside and along differ at step {step}")
+
+
+def check_gradients(network: Network, seed: int = 0) -> None:
+    """Every parameter must matter: a non-zero, finite gradient from ``along``."""
+    generator = torch.Generator().manual_seed(seed)
+    values = random_values(network.layout, 32, generator)
+    chain = random_chain(network.layout, 32, generator)
+    features = network.along(values, chain)
+    weights = torch.randn(features.shape, generator=generator, dtype=features.dtype)
+    (features * weights)[chain.counted].sum().backward()
+    for name, parameter in network.named_parameters():
+        assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), f"{name} has no finite gradient"
+        assert bool((parameter.grad != 0).any()), f"{name} never changes the answer"
+
+
+def _close(one: Tensor, other: Tensor, tolerance: float, message: str) -> None:
+    if one.numel():
+        gap = (one - other).abs().max().item()
+        assert gap <= tolerance, f"{message} (by {gap:.2g})"
+
+
+def _left_padded(path: Tensor) -> Tensor:
+    order: Bool[Tensor, "batch steps"] = path != -1
+    return path.gather(1, order.long().argsort(dim=1, stable=True))

@@ -1,0 +1,326 @@
+"""The training loop, top to bottom.
+
+One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average
+so far, the optimiser and the random state. It can be written to a checkpoint after any step and goes on from
+there to the very same end. Learning is judged on a fixed, seeded set of queries about held-out rows; when that
+stops improving the best weights are taken back and the learning rate falls, and after a few such falls training ends.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from anyorder.checkpoint import read_tensors, write_tensors
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to train. Budgets: ``minutes`` or ``steps``, whichever ends first (None = no such limit)."""
+
+    minutes: float | None = 2.0
+    steps: int | None = None
+    batch: int = 256
+    learning_rate: float = 1e-3
+    warmup: int = 100  # steps; Adam's second moments are not to be trusted before
+    weight_decay: float = 1e-3
+    clip: float = 1.0  # largest gradient norm
+    average: float = 0.998  # decay of the running average of the weights
+    validate_every: int = 50  # steps
+    validation_queries: int = 2000
+    patience: int = 6  # validations without progress before the learning rate falls
+    falls: int = 3  # falls of the learning rate before training ends
+    fall: float = 0.3
+    cool_down: float = 0.25  # the last share of the budget, over which the learning rate goes to zero
+    checkpoint_every: float = 30.0  # seconds; also at the end
+    threads: int = 1  # of torch while training; small networks gain nothing from more and suffer on a busy machine
+
+    def __post_init__(self) -> None:
+        if self.minutes is None and self.steps is None:
+            raise UserError("training needs a budget: set minutes or steps")
+        for name in ("minutes", "steps", "batch", "learning_rate", "validate_every", "validation_queries", "threads"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UserError(f"{name} must be greater than zero, got {value!r}")
+        if not 0 <= self.average < 1:
+            raise UserError(f"average must lie in [0, 1), got {self.average!r}")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows: values in model units, which cells exist, and log|det| of the encoding per cell."""
+
+    values: Float[Tensor, "rows variables"]
+    observed: Bool[Tensor, "rows variables"]
+    log_det: Float[Tensor, "rows variables"]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, index: Tensor) -> Rows:
+        return Rows(self.values[index], self.observed[index], self.log_det[index])
+
+    def to(self, device: torch.device) -> Rows:
+        return Rows(self.values.to(device), self.observed.to(device), self.log_det.to(device))
+
+
+@dataclass
+class Progress:
+    """Where training stands: all of it goes into the checkpoint and to whoever watches."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: float = -math.inf
+    best_step: int = 0
+    stale: int = 0
+    falls: int = 0
+    train: float = math.nan
+    validation: float = math.nan
+    done: bool = False
+    interrupted: bool = False
+
+
+Watch = Callable[[Progress, float], None]
+"""Called after every validation with the progress and the share of the budget that is spent."""
+
+
+class Trainer:
+    """Trains one model by one objective."""
+
+    def __init__(
+        self,
+        model: AnyOrderModel,
+        objective: Objective,
+        training: Rows,
+        validation: Rows,
+        options: Options,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+        log: Path | None = None,
+        label: str = "",
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.options = options
+        self.seed = seed
+        self.checkpoint = checkpoint
+        self.log = log
+        self.label = label
+        device = model.device
+        self.training = training.to(device)
+        repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
+        index = torch.arange(len(validation)).repeat(repeats)[: max(options.validation_queries, 1)]
+        self.validation = validation.take(index).to(device)
+        self.average = copy.deepcopy(model).eval()
+        self.best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        self.optimizer = torch.optim.AdamW(
+            _decayed(model, options.weight_decay), lr=options.learning_rate, betas=(0.9, 0.99), fused=True
+        )
+        self.progress = Progress()
+        self.generator = torch.Generator(device=device).manual_seed(seed)
+        # Dropout draws from torch's global state; ours is kept aside, so training neither disturbs nor sees the user's.
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.global_state = torch.get_rng_state()
+
+    def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
+        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
+        progress = self.progress
+        last_save = time.monotonic()
+        with torch.random.fork_rng(), _threads(self.options.threads):
+            torch.set_rng_state(self.global_state)
+            try:
+                while not progress.done and self.spent() < share:
+                    began = time.monotonic()
+                    self._step()
+                    if progress.step % self.options.validate_every == 0:
+                        self._validate()
+                        if watch is not None:
+                            watch(progress, self.spent())
+                    progress.seconds += time.monotonic() - began
+                    if self.checkpoint and time.monotonic() - last_save > self.options.checkpoint_every:
+                        self.global_state = torch.get_rng_state()
+                        self.save(self.checkpoint)
+                        last_save = time.monotonic()
+                if self.spent() >= 1.0 and not progress.done:
+                    self._validate()
+                    progress.done = True
+            except KeyboardInterrupt:
+                progress.interrupted = True
+            if progress.best == -math.inf:  # stopped before the first validation
+                self._validate()
+            self.global_state = torch.get_rng_state()
+        if self.checkpoint:
+            self.save(self.checkpoint)
+        return progress
+
+    def finish(self) -> AnyOrderModel:
+        """The model with the best weights seen."""
+        self.model.load_state_dict(self.best)
+        return self.model.eval()
+
+    def spent(self) -> float:
+        """The share of the budget that is used up."""
+        limits = [0.0]
+        if self.options.minutes is not None:
+            limits.append(self.progress.seconds / (60 * self.options.minutes))
+        if self.options.steps is not None:
+            limits.append(self.progress.step / self.options.steps)
+        return max(limits)
+
+    def _step(self) -> None:
+        options, progress = self.options, self.progress
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        size = min(options.batch, max(len(self.training), 1))
+        rows = torch.randint(len(self.training), (size,), generator=self.generator, device=self.generator.device)
+        batch = self.training.take(rows)
+        self.model.train()
+        scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
+        loss = -scores.mean()
+        if not bool(loss.isfinite()):
+            raise UserError(
+                f"training diverged at step {progress.step} (loss {loss.item()}); try a smaller learning_rate"
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
+        self.optimizer.step()
+        progress.step += 1
+        progress.train = -loss.item()
+        # The average starts short and lengthens, so that the first steps are soon forgotten.
+        decay = min(options.average, (1 + progress.step) / (10 + progress.step))
+        with torch.no_grad():
+            # One call for all tensors, as torch's own averaging does: tables have many small ones.
+            torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
+
+    def _learning_rate(self) -> float:
+        options, progress = self.options, self.progress
+        rate = options.learning_rate * options.fall**progress.falls
+        rate *= min(1.0, (progress.step + 1) / max(options.warmup, 1))
+        left = max(0.0, 1.0 - self.spent())
+        return rate * min(1.0, left / options.cool_down) if options.cool_down > 0 else rate
+
+    @torch.no_grad()
+    def _validate(self) -> None:
+        options, progress = self.options, self.progress
+        rows = self.validation
+        # Seeded afresh each time: the same queries about the same rows, so that scores can be compared.
+        generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
+        scores = self.objective.scores(self.average, rows.values, rows.observed, rows.log_det, generator)
+        progress.validation = scores.mean().item()
+        if progress.validation > progress.best:
+            progress.best, progress.best_step, progress.stale = progress.validation, progress.step, 0
+            self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
+        else:
+            progress.stale += 1
+            if progress.stale >= options.patience:
+                self._fall()
+        if self.log:
+            entry = {"run": self.label, **asdict(progress), "learning_rate": self._learning_rate()}
+            with self.log.open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+
+    def _fall(self) -> None:
+        """Back to the best weights, at a smaller learning rate; or the end."""
+        progress = self.progress
+        progress.falls += 1
+        progress.stale = 0
+        if progress.falls > self.options.falls:
+            progress.done = True
+            return
+        self.model.load_state_dict(self.best)
+        self.average.load_state_dict(self.best)
+        self.optimizer.state.clear()
+
+    def save(self, path: Path) -> None:
+        """Everything that :meth:`resume` needs, written atomically."""
+        tensors: dict[str, Tensor] = {
+            "generator": self.generator.get_state(),
+            "global": self.global_state,
+        }
+        for part, state in (
+            ("model", self.model.state_dict()),
+            ("average", self.average.state_dict()),
+            ("best", self.best),
+        ):
+            tensors.update({f"{part}/{name}": tensor for name, tensor in state.items()})
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
+        write_tensors(
+            path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity()}
+        )
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint of the same run."""
+        tensors, header = read_tensors(path)
+        if header.get("kind") != "training":
+            raise UserError(f"{path} is not a training checkpoint")
+        if header["identity"] != self.identity():
+            raise UserError(
+                f"{path} belongs to another run (other data, options or seed); "
+                "give the same ones, or start afresh without resume"
+            )
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition("/")
+            if part in parts:
+                parts[part][name] = tensor
+            elif part == "optimizer":
+                index, _, name = name.partition("/")
+                moments.setdefault(int(index), {})[name] = tensor
+        self.model.load_state_dict(parts["model"])
+        self.average.load_state_dict(parts["average"])
+        self.best = parts["best"]
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.generator.set_state(tensors["generator"])
+        self.global_state = tensors["global"]
+        self.progress = Progress(**header["progress"])
+        self.progress.interrupted = False
+
+    def identity(self) -> dict[str, Any]:
+        """What must be equal for a checkpoint to be resumed."""
+        return {
+            "label": self.label,
+            "seed": self.seed,
+            "options": json.loads(json.dumps(asdict(self.options))),
+            "rows": [len(self.training), len(self.validation)],
+            "sum": [self.training.values.double().sum().item(), self.training.log_det.double().sum().item()],
+        }
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """So many torch threads for a while; results are repeatable only for the same number of them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _decayed(model: AnyOrderModel, weight_decay: float) -> list[dict[str, Any]]:
+    """Matrices decay; biases, norms and single vectors do not."""
+    parameters = list(model.parameters())
+    return [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]

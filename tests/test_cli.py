@@ -1,0 +1,429 @@
+"""The command line: what it prints is what the closed form says, and a mistake is one line and status 2.
+
+Most tests put a model with known answers behind the commands: rooms ~ N(5, 1), price | rooms ~ N(10 + 2 rooms, 3), and
+river = yes with probability 0.3, independent. The last ones go the whole way, from a CSV file to answers.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from anyorder import cli
+from anyorder.errors import UserError
+from anyorder.schema import Kind, Schema, Variable
+
+SCHEMA = Schema(
+    (
+        Variable("rooms", Kind.CONTINUOUS),
+        Variable("price", Kind.CONTINUOUS),
+        Variable("river", Kind.CATEGORICAL, levels=("no", "yes"), dtype="str"),
+    )
+)
+
+
+class KnownAnswer:
+    """A normal or a coin."""
+
+    def __init__(self, variable: Variable, law: Any) -> None:
+        self.variable = variable
+        self.law = law
+        self.kind = str(variable.kind)
+        self.discrete = bool(variable.levels)
+
+    def mean(self) -> float:
+        return float(self.law.mean())
+
+    def std(self) -> float:
+        return float(self.law.std())
+
+    def quantile(self, levels: list[float]) -> Any:
+        return self.law.ppf(levels)
+
+    def pdf(self, values: Any) -> Any:
+        return self.law.pdf(values)
+
+    def probs(self) -> dict[str, float]:
+        return {"no": 0.7, "yes": 0.3}
+
+
+class KnownConditional:
+    def __init__(self, evidence: Mapping[str, Any]) -> None:
+        if evidence.get("river", "no") not in ("no", "yes"):
+            raise UserError(f"river has no value {evidence['river']!r}")
+        self.evidence = dict(evidence)
+
+    def __getitem__(self, name: str) -> KnownAnswer:
+        return KnownAnswer(SCHEMA[name], self.law(name))
+
+    def law(self, name: str) -> Any:
+        if name == "rooms":
+            return norm(5, 1)
+        rooms = self.evidence.get("rooms")
+        return norm(20, math.sqrt(9 + 4)) if rooms is None else norm(10 + 2 * float(rooms), 3)
+
+    def log_prob(self, values: Mapping[str, Any]) -> float:
+        (price,) = values.values()
+        return float(self.law("price").logpdf(float(price)))
+
+    def sample(self, n: int, seed: int) -> pd.DataFrame:
+        generator = np.random.default_rng(seed)
+        frame = pd.DataFrame({"rooms": generator.normal(size=n), "price": 1.0, "river": "no"})
+        return frame.assign(**self.evidence)
+
+
+class KnownModel:
+    schema = SCHEMA
+    card: Mapping[str, Any] = {
+        "created": "today",
+        "training": {"steps": 7},
+        "scores": {"held_out": -1.5, "bad": math.nan},
+    }
+
+    def given(self, evidence: Mapping[str, Any]) -> KnownConditional:
+        return KnownConditional(evidence)
+
+    def log_prob(self, frame: pd.DataFrame, given: Any = None, *, orders: int = 1) -> pd.Series:
+        rooms, price = frame["rooms"].to_numpy(float), frame["price"].to_numpy(float)
+        nats = norm(10 + 2 * rooms, 3).logpdf(price)
+        if given is None:
+            nats = nats + norm(5, 1).logpdf(rooms)
+        return pd.Series(nats, index=frame.index)
+
+    def fill(self, frame: pd.DataFrame, draws: int | None = None, seed: int = 0) -> Any:
+        if draws is None:
+            return frame.fillna({"price": 20.0})
+        return [frame.fillna({"price": 100.0 * seed + draw}) for draw in range(draws)]
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A file name behind which :class:`KnownModel` stands."""
+    monkeypatch.setattr("anyorder.tables.load", lambda path: KnownModel())
+    path = tmp_path / "house.anyorder"
+    path.write_bytes(b"")
+    return str(path)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "houses.csv"
+    path.write_text("rooms,price,river\n5,21.5,no\n6,,yes\n4,17,no\n", encoding="utf-8")
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> SimpleNamespace:
+    got = cli.main(list(arguments))
+    out, err = capsys.readouterr()
+    assert got == status, err
+    return SimpleNamespace(out=out, err=err)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a user's mistake."""
+    result = run(capsys, *arguments, status=2)
+    assert result.out == ""
+    assert result.err.startswith("anyorder: ")
+    assert result.err.count("\n") == 1
+    return str(result.err)
+
+
+def test_ask_gives_the_exact_law(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(run(capsys, "ask", model, "price, river | rooms=6", "--json").out)
+    law = norm(22, 3)
+    facts = result["answers"]["price"]
+    assert facts["mean"] == pytest.approx(22)
+    assert facts["std"] == pytest.approx(3)
+    for level, value in facts["quantiles"].items():
+        assert value == pytest.approx(law.ppf(float(level)))
+    assert result["answers"]["river"]["probs"] == {"no": 0.7, "yes": 0.3}
+    assert result["evidence"] == {"rooms": "6"}
+    assert "log_prob" not in result
+
+
+def test_ask_with_a_value_gives_its_log_density(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(run(capsys, "ask", model, "price=25 | rooms=6", "--json").out)
+    assert result["log_prob"] == pytest.approx(norm(22, 3).logpdf(25))
+    assert result["answers"] == {}
+    text = run(capsys, "ask", model, "price=25, rooms").out
+    assert f"{norm(20, math.sqrt(13)).logpdf(25):.5g}" in text
+    assert "log p(price=25)" in text
+    assert "rooms" in text
+
+
+def test_ask_prints_a_table(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "ask", model, "price, river | rooms=6").out
+    assert "26.935" in text  # 22 + 1.6449 * 3
+    assert "0.7000" in text
+    assert "price, river | rooms=6" in text
+
+
+def test_ask_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "out.png"
+    run(capsys, "ask", model, "price, river", "--plot", str(picture))
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_score_is_a_mean_with_its_standard_error(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = pd.DataFrame({"rooms": [5.0, 6.0, 4.0, 5.5], "price": [21.5, 30.0, 17.0, 20.0], "river": "no"})
+    path = tmp_path / "t.csv"
+    rows.to_csv(path, index=False)
+    exact = norm(10 + 2 * rows["rooms"], 3).logpdf(rows["price"])
+    result = json.loads(run(capsys, "score", model, str(path), "--given", "rooms, river", "--json", "--per-row").out)
+    assert result["mean"] == pytest.approx(exact.mean())
+    assert result["standard_error"] == pytest.approx(exact.std(ddof=1) / 2)
+    assert result["log_prob"] == pytest.approx(exact.tolist())
+    assert result["given"] == ["rooms", "river"]
+    joint = run(capsys, "score", model, str(path)).out
+    assert f"{(exact + norm(5, 1).logpdf(rows['rooms'])).mean():.4f} ±" in joint
+
+
+def test_score_per_row_is_csv(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("rooms,price,river\n5,21.5,no\n6,22.5,no\n", encoding="utf-8")
+    result = run(capsys, "score", model, str(path), "--per-row", "--given", "rooms")
+    rows = list(csv.DictReader(io.StringIO(result.out)))
+    assert [row["row"] for row in rows] == ["0", "1"]
+    assert float(rows[0]["log_prob"]) == pytest.approx(norm(20, 3).logpdf(21.5))
+    assert "nats per row" in result.err
+
+
+def test_sample_keeps_what_is_given(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "sample", model, "-n", "5", "--given", "river=yes", "--seed", "3").out
+    frame = pd.read_csv(io.StringIO(text))
+    assert len(frame) == 5
+    assert set(frame["river"]) == {"yes"}
+    assert frame["rooms"].to_numpy() == pytest.approx(np.random.default_rng(3).normal(size=5))
+    out = tmp_path / "draws.parquet"
+    assert run(capsys, "sample", model, "-n", "7", "-o", str(out)).out == ""
+    assert len(pd.read_parquet(out)) == 7
+
+
+def test_fill_once_and_many_times(model: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "6,20.0,yes" in run(capsys, "fill", model, table).out
+    out = tmp_path / "filled.csv"
+    run(capsys, "fill", model, table, "-o", str(out), "--draws", "3", "--seed", "2")
+    frame = pd.read_csv(out)
+    assert list(frame.columns) == ["draw", "rooms", "price", "river"]
+    assert frame["draw"].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert frame.loc[frame["rooms"] == 6, "price"].tolist() == [200, 201, 202]
+    assert frame.loc[frame["rooms"] == 4, "price"].tolist() == [17, 17, 17]
+
+
+def test_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(run(capsys, "info", model, "--json").out)
+    assert result["variables"][2] == {"name": "river", "kind": "categorical", "levels": ["no", "yes"]}
+    assert result["card"]["training"]["steps"] == 7
+    assert result["card"]["scores"]["bad"] is None  # JSON has no NaN
+    text = run(capsys, "info", model).out
+    assert "river" in text
+    assert "training.steps" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ask", "{model}", "prise | rooms=6"], "did you mean 'price'"),
+        (["ask", "{model}", "price | rooms"], "rooms=VALUE"),
+        (["ask", "{model}", "| rooms=6"], "nothing is asked"),
+        (["ask", "{model}", "price | river=maybe"], "maybe"),
+        (["ask", "{model}", "price", "--plot", "out.doc"], ".png"),
+        (["ask", "nowhere.anyorder", "price"], "nowhere.anyorder"),
+        (["sample", "{model}", "-n", "0"], "at least 1"),
+        (["sample", "{model}", "-n", "ten"], "-n"),
+        (["sample", "{model}", "-o", "no/such/folder.csv"], "no/such"),
+        (["sample", "{model}", "-o", "out.xyz"], ".csv"),
+        (["fill", "{model}", "nowhere.csv"], "nowhere.csv"),
+        (["fill", "{model}", "{table}", "--draws", "0"], "at least 1"),
+        (["score", "{model}", "{table}", "--given", "rums"], "did you mean 'rooms'"),
+        (["fit", "{table}", "-o", "m.anyorder", "--resume"], "--checkpoint"),
+        (["fit", "{table}", "-o", "no/such/m.anyorder"], "no/such"),
+        (["fit", "{table}", "-o", "m.anyorder", "--minutes", "0"], "--minutes"),
+        (["fit", "{table}"], "-o"),
+        (["fit", "{table}", "-o", "m.anyorder", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["frobnicate"], "frobnicate"),
+        (["fit", "--frobnicate"], "--frobnicate"),
+    ],
+)
+def test_a_mistake_is_one_line_and_status_2(
+    arguments: list[str],
+    says: str,
+    model: str,
+    table: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    filled = [argument.format(model=model, table=table) for argument in arguments]
+    assert says in refused(capsys, *filled)
+
+
+def test_draws_do_not_hide_a_column(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("rooms,price,river,draw\n5,,no,1\n", encoding="utf-8")
+    assert "'draw'" in refused(capsys, "fill", model, str(path), "--draws", "2")
+
+
+def test_interrupted(model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("anyorder.tables.load", interrupt)
+    run(capsys, "info", model, status=130)
+
+
+def test_our_own_faults_are_not_hidden(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault(path: Path) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("anyorder.tables.load", fault)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["info", model])
+
+
+def test_options_of_fit(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From the file and from the command line, which wins."""
+    seen: dict[str, Any] = {}
+
+    class Fitted(KnownModel):
+        def save(self, path: Path) -> None:
+            path.write_bytes(b"saved")
+
+    def fit(frame: pd.DataFrame, **arguments: Any) -> Fitted:
+        seen.update(arguments, rows=len(frame))
+        return Fitted()
+
+    monkeypatch.setattr("anyorder.tables.fit", fit)
+    config = tmp_path / "run.toml"
+    config.write_text(
+        'minutes = 5\nseed = 4\nmissing = ["?"]\ncomponents = 3\n'
+        '[kinds]\nrooms = "atoms"\nprice = "integer"\n[training]\nbatch = 8\n',
+        encoding="utf-8",
+    )
+    out = tmp_path / "m.anyorder"
+    arguments = ["fit", table, "-o", str(out), "--config", str(config)]
+    result = json.loads(
+        run(capsys, *arguments, "--seed", "9", "--kind", "price=continuous", "--drop", "river", "--json").out
+    )
+    assert out.read_bytes() == b"saved"
+    assert result["rows"] == 3
+    assert seen["minutes"] == 5
+    assert seen["seed"] == 9
+    assert seen["missing"] == ["?"]
+    assert seen["drop"] == ["river"]
+    assert seen["kinds"] == {"rooms": "atoms", "price": "continuous"}
+    assert seen["config"] == {"components": 3, "training": {"batch": 8}}
+    seen.clear()
+    run(capsys, "fit", table, "-o", str(out))
+    assert "minutes" not in seen  # the library's own default holds
+    assert seen["config"] is None
+
+
+def test_help_and_module(tmp_path: Path) -> None:
+    """``python -m anyorder`` is the same program, and its mistakes are one line there too."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+
+    def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "anyorder", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+
+    shown = shell()
+    assert shown.returncode == 0
+    assert "fit" in shown.stdout
+    wrong = shell("info", "nowhere.anyorder")
+    assert wrong.returncode == 2
+    assert wrong.stdout == ""
+    assert wrong.stderr.startswith("anyorder: ")
+    assert "Traceback" not in wrong.stderr
+    assert wrong.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def houses(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """price = 10 + 3 rooms + 4 [river = yes] + N(0, 2); tax = 10 price + N(0, 5); a tenth of the prices are '?'."""
+    folder = tmp_path_factory.mktemp("houses")
+    generator = np.random.default_rng(0)
+    rooms = generator.integers(2, 9, 600)
+    river = np.where(generator.random(600) < 0.4, "yes", "no")
+    price = 10 + 3 * rooms + 4 * (river == "yes") + generator.normal(0, 2, 600)
+    tax = 10 * price + generator.normal(0, 5, 600)
+    written = [f"{value:.2f}" if seen else "?" for value, seen in zip(price, generator.random(600) > 0.1, strict=True)]
+    frame = pd.DataFrame({"rooms": rooms, "river": river, "price": written, "tax": tax.round(1)})
+    frame.to_csv(folder / "houses.csv", index=False, sep=";")
+    assert (
+        cli.main(["fit", f"{folder}/houses.csv", "-o", f"{folder}/m.anyorder", "--minutes", "0.2", "--missing", "?"])
+        == 0
+    )
+    return folder
+
+
+@pytest.mark.slow
+def test_from_csv_to_an_answer(houses: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(houses / "m.anyorder")
+    asked = json.loads(run(capsys, "ask", model, "price, tax | rooms=6, river=yes", "--json").out)["answers"]
+    assert asked["price"]["mean"] == pytest.approx(32, abs=1)
+    assert asked["price"]["std"] == pytest.approx(2, abs=0.7)
+    assert asked["tax"]["mean"] == pytest.approx(320, abs=10)
+    # Given the tax, the price is known to within half a unit, wherever the question started.
+    sharp = json.loads(run(capsys, "ask", model, "price, river | rooms=6, tax=320", "--json").out)["answers"]
+    assert sharp["price"]["mean"] == pytest.approx(32, abs=1)
+    assert sharp["price"]["std"] < asked["price"]["std"]
+    assert sum(sharp["river"]["probs"].values()) == pytest.approx(1, abs=1e-5)
+    assert sharp["river"]["probs"]["yes"] > 0.6
+
+
+@pytest.mark.slow
+def test_from_csv_to_a_full_table(houses: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, table = str(houses / "m.anyorder"), str(houses / "houses.csv")
+    before = pd.read_csv(table, sep=";", na_values="?")
+    run(capsys, "fill", model, table, "-o", str(houses / "filled.csv"), "--missing", "?")
+    after = pd.read_csv(houses / "filled.csv")
+    known = before["price"].notna()
+    assert after["price"].notna().all()
+    assert (after.loc[known, "price"] == before.loc[known, "price"]).all()
+    assert after[["rooms", "river", "tax"]].equals(before[["rooms", "river", "tax"]])
+    error = (after["price"] - before["tax"] / 10)[~known]
+    assert float(np.sqrt((error**2).mean())) < 1.5
+    given = json.loads(run(capsys, "score", model, table, "--missing", "?", "--given", "tax,rooms", "--json").out)
+    joint = json.loads(run(capsys, "score", model, table, "--missing", "?", "--json").out)
+    assert given["rows"] == joint["rows"] == 600
+    assert given["mean"] > joint["mean"]
+    drawn = pd.read_csv(io.StringIO(run(capsys, "sample", model, "-n", "50", "--given", "rooms=3, river=no").out))
+    assert set(drawn["rooms"]) == {3}
+    assert drawn["price"].mean() == pytest.approx(19, abs=1.5)
+    assert "river" in run(capsys, "info", model).out
+
+
+@pytest.mark.slow
+def test_real_mistakes_are_one_line(houses: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, table = str(houses / "m.anyorder"), str(houses / "houses.csv")
+    assert "did you mean 'price'" in refused(capsys, "ask", model, "prise")
+    assert "yes" in refused(capsys, "ask", model, "price | river=yess")
+    assert "number" in refused(capsys, "ask", model, "price | tax=high")
+    assert "rooms" in refused(capsys, "score", model, table, "--given", "roms")
+    damaged = houses / "damaged.anyorder"
+    damaged.write_bytes(Path(model).read_bytes()[:-100])
+    refused(capsys, "info", str(damaged))
+    refused(capsys, "info", table)
+    refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--kind", "price=colour")
+    refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--drop", "prise")
+    refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--device", "toaster")
