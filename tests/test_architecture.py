@@ -20,7 +20,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("masking", "protocols", "heads", "networks"),
     ("induced", "restore", "codecs", "encoding", "data"),
     ("model", "answer"),
-    ("conditional", "objectives", "checkpoint", "train", "config", "progress"),
+    ("conditional", "objectives", "checkpoint", "curves", "train", "config", "progress"),
     ("tables", "impute", "diagnostics", "acquire", "compress", "plots"),
     ("sklearn", "report", "show", "demo", "cli", "__init__", "__main__"),
 ]

@@ -338,6 +338,19 @@ def test_options_of_fit(
     assert seen["config"] is None
 
 
+def test_a_model_file_repeats_its_run(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first.anyorder", tmp_path / "second.anyorder"
+    rows = pd.DataFrame({"a": np.arange(30.0) ** 1.5, "b": list("xyz") * 10})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "run.toml").write_text("seed = 5\n[training]\nsteps = 20\n")
+    run(capsys, "fit", f"{tmp_path}/rows.csv", "-o", str(first), "--config", f"{tmp_path}/run.toml")
+    run(capsys, "fit", f"{tmp_path}/rows.csv", "-o", str(second), "--config", str(first))
+    scores = [json.loads(run(capsys, "score", str(m), f"{tmp_path}/rows.csv", "--json").out) for m in (first, second)]
+    assert scores[0] == scores[1]
+
+
 def test_help_and_module(tmp_path: Path) -> None:
     """``python -m anyorder`` is the same program, and its mistakes are one line there too."""
     environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
@@ -369,10 +382,9 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = [f"{value:.2f}" if seen else "?" for value, seen in zip(price, generator.random(600) > 0.1, strict=True)]
     frame = pd.DataFrame({"rooms": rooms, "river": river, "price": written, "tax": tax.round(1)})
     frame.to_csv(folder / "houses.csv", index=False, sep=";")
-    assert (
-        cli.main(["fit", f"{folder}/houses.csv", "-o", f"{folder}/m.anyorder", "--minutes", "0.2", "--missing", "?"])
-        == 0
-    )
+    (folder / "run.toml").write_text('missing = ["?"]\n[training]\nsteps = 600\n')
+    table, out, config = (str(folder / name) for name in ("houses.csv", "m.anyorder", "run.toml"))
+    assert cli.main(["fit", table, "-o", out, "--config", config]) == 0
     return folder
 
 
@@ -388,7 +400,9 @@ def test_from_csv_to_an_answer(houses: Path, capsys: pytest.CaptureFixture[str])
     assert sharp["price"]["mean"] == pytest.approx(32, abs=1)
     assert sharp["price"]["std"] < asked["price"]["std"]
     assert sum(sharp["river"]["probs"].values()) == pytest.approx(1, abs=1e-5)
-    assert sharp["river"]["probs"]["yes"] > 0.6
+    # At the same number of rooms, a higher tax means a river.
+    low = json.loads(run(capsys, "ask", model, "river | rooms=6, tax=280", "--json").out)["answers"]
+    assert sharp["river"]["probs"]["yes"] > low["river"]["probs"]["yes"] + 0.2
 
 
 @pytest.mark.slow

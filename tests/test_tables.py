@@ -202,6 +202,20 @@ def test_other_networks_fit_tables_too(frame: pd.DataFrame, network: str) -> Non
     assert len(model.given(river="yes").sample(5)) == 5
 
 
+@pytest.mark.parametrize(
+    "masking",
+    [
+        {"name": "targets", "targets": ["size", "sold"]},
+        {"name": "observed"},
+        {"name": "mixture", "maskings": [{"name": "observed"}, {"name": "cardinality"}], "weights": [1, 2]},
+    ],
+    ids=lambda masking: masking["name"],
+)
+def test_maskings_speak_of_columns(frame: pd.DataFrame, masking: dict[str, object]) -> None:
+    model = ao.fit(frame, seed=0, config={**QUICK, "masking": masking, "encoding": "standard"})
+    assert np.isfinite(model.log_prob(frame)).all()
+
+
 def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Path) -> None:
     whole = ao.fit(frame, seed=0, config=QUICK)
     ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run")
@@ -238,6 +252,8 @@ def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Pa
         (lambda m, f: ao.fit(f, config={"network": {"name": "residual_mlp", "widht": 3}}), "did you mean 'width'"),
         (lambda m, f: ao.fit(f, config={"training": {"steps": "many"}}), "must be a number"),
         (lambda m, f: ao.fit(f, minutes=-1), "minutes"),
+        (lambda m, f: ao.fit(f, config={"network": {"name": "gaussian"}}), "closed-form"),
+        (lambda m, f: ao.fit(f, config={"masking": {"name": "targets", "targets": ["pric"]}}), "valid names"),
         (lambda m, f: ao.fit(f, device="gpu9"), "device"),
     ],
 )

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from anyorder.curves import JsonLines, TensorBoard
 from anyorder.encoding import Encoding, LevelCodec
 from anyorder.errors import UserError
 from anyorder.heads import Categorical
@@ -174,10 +175,17 @@ def test_time_budget_is_kept() -> None:
 
 def test_curve_is_one_json_object_a_line(tmp_path: Path) -> None:
     log = tmp_path / "curve.jsonl"
-    _trainer(log=log, label="mine").run()
+    _trainer(curves=[JsonLines(log)], label="mine").run()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["step"] for line in lines] == [10, 20, 30, 40, 40]
     assert all(line["run"] == "mine" and np.isfinite(line["validation"]) for line in lines)
+
+
+def test_curve_for_tensorboard(tmp_path: Path) -> None:
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    _trainer(curves=[TensorBoard(tmp_path)], label="mine").run()
+    events = accumulator.EventAccumulator(str(tmp_path / "mine")).Reload()
+    assert [event.step for event in events.Scalars("validation")] == [10, 20, 30, 40, 40]
 
 
 @pytest.mark.parametrize(

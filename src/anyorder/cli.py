@@ -69,11 +69,13 @@ def fit(
         list[str] | None, typer.Option("--drop", metavar="COLUMN", help="leave a column out; repeatable")
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(metavar="TOML", help="options from a file; the command line wins")
+        Path | None,
+        typer.Option(metavar="FILE", help="options from a TOML file or a model's card; the command line wins"),
     ] = None,
     checkpoint: Annotated[Path | None, typer.Option(metavar="FOLDER", help="keep the state of the run here")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on from --checkpoint if it exists")] = False,
     log: Annotated[Path | None, typer.Option(metavar="JSONL", help="write the training curve here")] = None,
+    tensorboard: Annotated[Path | None, typer.Option(metavar="FOLDER", help="the curve for TensorBoard")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
@@ -99,6 +101,7 @@ def fit(
         checkpoint=checkpoint,
         resume=resume,
         log=log,
+        tensorboard=tensorboard,
         progress=sys.stderr.isatty() and not as_json,
     )
     model.save(out)
@@ -354,9 +357,12 @@ def _check_table(path: Path | None) -> None:
 
 
 def _configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A TOML file as (arguments of fit, training options)."""
+    """A TOML file, or the card of a fitted model, as (arguments of fit, training options)."""
     if path is None:
         return {}, {}
+    if path.suffix == ".anyorder":
+        card = _load(path).card
+        return dict(card["arguments"]), dict(card["config"])
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

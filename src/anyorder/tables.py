@@ -18,20 +18,23 @@ import torch
 from anyorder.checkpoint import load_model, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
+from anyorder.curves import Curve, JsonLines, TensorBoard
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
 from anyorder.encoding import Encoding, LevelCodec
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, GaussianMixture, Head
 from anyorder.impute import fill_draws, fill_point
-from anyorder.masking import maskings
+from anyorder.masking import Observed, Targets, maskings
 from anyorder.model import AnyOrderModel
-from anyorder.networks.gaussian import fit_moments
+from anyorder.networks.gaussian import GaussianNetwork, fit_moments
 from anyorder.networks.residual_mlp import ResidualMLP
 from anyorder.objectives import objective_for
 from anyorder.progress import training_bar
 from anyorder.protocols import protocols
 from anyorder.query import Query
+from anyorder.registry import describe
+from anyorder.schema import Schema
 from anyorder.train import Options, Rows, Trainer
 
 FEWEST_ROWS = 4  # two to learn from and two to judge by
@@ -48,7 +51,7 @@ class TableModel:
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> Schema:
         return self.core.schema
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
@@ -139,6 +142,7 @@ def fit(
     checkpoint: str | Path | None = None,
     resume: bool = False,
     log: str | Path | None = None,
+    tensorboard: str | Path | None = None,
     progress: bool = False,
     device: str = "auto",
 ) -> TableModel:
@@ -156,14 +160,17 @@ def fit(
         Further options, as a TOML file holds them (see :class:`~anyorder.config.Config`).
     checkpoint, resume
         A folder that keeps the state of the run; with ``resume`` a killed run goes on from there.
-    log
-        A file to which the training curve is written, one JSON object a line.
+    log, tensorboard
+        A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
     """
     settings = Config.read(config, minutes=minutes)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
-    trainers = _candidates(settings, schema, table, seed, _device(device), checkpoint, log)
+    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
+    if tensorboard is not None:
+        curves.append(TensorBoard(Path(tensorboard)))
+    trainers = _candidates(settings, schema, table, seed, _device(device), checkpoint, curves)
     if resume:
         for trainer in trainers:
             if trainer.checkpoint and trainer.checkpoint.exists():
@@ -190,16 +197,20 @@ def _race(trainers: list[Trainer], settings: Config, show: bool) -> Trainer:
 
 def _candidates(
     settings: Config,
-    schema: Any,
+    schema: Schema,
     table: pd.DataFrame,
     seed: int,
     device: torch.device,
     checkpoint: str | Path | None,
-    log: str | Path | None,
+    curves: Sequence[Curve],
 ) -> list[Trainer]:
     order = np.random.default_rng(seed).permutation(len(table))
     held_out = int(np.clip(round(settings.validation_share * len(table)), 2, settings.most_validation_rows))
     training, validation = table.iloc[order[held_out:]], table.iloc[order[:held_out]]
+    if settings.network.get("name") == GaussianNetwork.name:
+        raise UserError(
+            "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
+        )
     mlp = settings.network.get("name") == ResidualMLP.name
     if settings.encoding != "auto":
         encodings = [settings.encoding]
@@ -223,7 +234,7 @@ def _candidates(
         if isinstance(model.network, ResidualMLP) and model.network.expert:
             model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
         objective = dict(settings.objective)
-        masking = maskings.build(settings.masking)
+        masking = maskings.build(_about_columns(settings.masking, schema, rows))
         trainers.append(
             Trainer(
                 model.to(device),
@@ -233,11 +244,26 @@ def _candidates(
                 budget,
                 seed=seed,
                 checkpoint=None if checkpoint is None else Path(checkpoint) / f"{name}.checkpoint",
-                log=None if log is None else Path(log),
+                curves=curves,
                 label=name,
             )
         )
     return trainers
+
+
+def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
+    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table."""
+    if isinstance(masking, list | tuple):
+        return [_about_columns(part, schema, rows) for part in masking]
+    if not isinstance(masking, Mapping):
+        return masking
+    described = {name: _about_columns(value, schema, rows) for name, value in masking.items()}
+    if described.get("name") == Targets.name:
+        columns = described.get("targets", ())
+        described["targets"] = [schema.index(c) if isinstance(c, str) else c for c in columns]
+    if described.get("name") == Observed.name and "patterns" not in described:
+        return describe(Observed.from_observed(rows.observed))
+    return described
 
 
 def _rows(encoding: Encoding, table: pd.DataFrame) -> Rows:

@@ -12,7 +12,7 @@ import copy
 import json
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from anyorder.checkpoint import read_tensors, write_tensors
+from anyorder.curves import Curve
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.objectives import Objective
@@ -111,7 +112,7 @@ class Trainer:
         *,
         seed: int,
         checkpoint: Path | None = None,
-        log: Path | None = None,
+        curves: Sequence[Curve] = (),
         label: str = "",
     ) -> None:
         self.model = model
@@ -119,7 +120,7 @@ class Trainer:
         self.options = options
         self.seed = seed
         self.checkpoint = checkpoint
-        self.log = log
+        self.curves = curves
         self.label = label
         device = model.device
         self.training = training.to(device)
@@ -231,10 +232,9 @@ class Trainer:
             progress.stale += 1
             if progress.stale >= options.patience:
                 self._fall()
-        if self.log:
-            entry = {"run": self.label, **asdict(progress), "learning_rate": self._learning_rate()}
-            with self.log.open("a") as file:
-                file.write(json.dumps(entry) + "\n")
+        numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
+        for curve in self.curves:
+            curve.point(self.label, progress.step, {**numbers, "learning_rate": self._learning_rate()})
 
     def _fall(self) -> None:
         """Back to the best weights, at a smaller learning rate; or the end."""
