@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from anyorder.atomic import atomic_path
+
 
 def machine() -> dict[str, Any]:
     """Date, processor and versions: what a number needs beside it to mean something. No names, no paths."""
@@ -31,17 +33,9 @@ def write_results(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write ``payload`` as JSON to ``path``: readers see the old file or the new one, never a half."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("w", encoding="utf-8") as file:
-            # NaN and infinity are not JSON: better to stop here than to write what others cannot read.
-            json.dump(payload, file, indent=2, allow_nan=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with atomic_path(path) as beside:
+        # NaN and infinity are not JSON: better to stop here than to write what others cannot read.
+        beside.write_text(json.dumps(payload, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def _processor() -> str:

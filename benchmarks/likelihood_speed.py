@@ -67,8 +67,16 @@ def main(
         table, f"exact joint likelihood of {variables} variables: {ratio:.0f} times faster along the chain"
     )
     if json is not None:
-        payload = {"benchmark": "likelihood_speed", "variables": variables, "width": width, "blocks": blocks}
-        write_results(json, {**payload, "strings": strings, "ratio": ratio, "machine": machine(), "networks": results})
+        payload = {
+            "title": f"Exact joint likelihood of {variables} variables",
+            "about": f"{strings} strings, transformers of width {width} with {blocks} blocks, untrained (time does not "
+            "depend on the weights); one process, best of a few runs.",
+            "command": "python benchmarks/likelihood_speed.py",
+            "machine": machine(),
+            "rows": [{"network": name, **numbers} for name, numbers in results.items()],
+            "ratio": round(ratio, 1),
+        }
+        write_results(json, payload)
 
 
 if __name__ == "__main__":

@@ -89,9 +89,21 @@ def main(
         f"filling takes {ratio:.1f} times as long as mean or mode",
     )
     if json is not None:
-        payload = {"benchmark": "million_rows", "rows": rows, "minutes": minutes, "seed": seed, "peak_gib": peak}
-        payload |= {"seconds": seconds, "rows_a_second": {name: rows / spent for name, spent in seconds.items()}}
-        write_results(json, {**payload, "log_prob": float(scores.mean()), "ratio": ratio, "machine": machine()})
+        payload = {
+            "title": f"{rows:,} rows x {frame.shape[1]} mixed columns, {MISSING:.0%} missing",
+            "about": f"Fit with a budget of {minutes} minutes, then score and fill every row.",
+            "command": f"python benchmarks/million_rows.py --rows {rows} --minutes {minutes}",
+            "seed": seed,
+            "machine": machine(),
+            "rows": [
+                {"step": name, "seconds": round(spent, 1), "rows a second": round(rows / spent)}
+                for name, spent in seconds.items()
+            ],
+            "peak_memory_gib": round(peak, 2),
+            "log_likelihood_nats_a_row": round(float(scores.mean()), 3),
+            "fill_against_mean_or_mode": round(ratio, 1),
+        }
+        write_results(json, payload)
 
 
 def _simple(frame: pd.DataFrame) -> None:

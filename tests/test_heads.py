@@ -435,3 +435,10 @@ def test_a_new_head_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert {"bernoulli", "categorical", "gaussian", "gaussian_mixture", "discretized_logistic_mixture"} <= set(
         heads.names()
     )
+
+
+@pytest.mark.parametrize("head", LOCATION_SCALE, ids=label)
+def test_coarse_expectation_is_close_to_the_fine_one(head: Head) -> None:
+    distribution = head(features(head, 40))
+    fine, coarse = (distribution.expect(torch.tanh, fine=which) for which in (True, False))
+    torch.testing.assert_close(coarse, fine, rtol=0, atol=0.04)

@@ -31,7 +31,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     beside = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
     try:
         try:
+            beside.touch()
+            mode = (target if target.exists() else beside).stat().st_mode
             yield beside
+            beside.chmod(mode & 0o777)  # some writers make their files private; ours are as the user's other files
             _sync(beside)
             os.replace(beside, target)
         except PermissionError as error:

@@ -59,7 +59,7 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
             def in_units(z: torch.Tensor, codec: Codec = codec) -> torch.Tensor:
                 return torch.as_tensor(codec.measure(z.double().cpu().numpy()), device=z.device)
 
-            mean = distribution.expect(in_units).double().cpu().numpy()
+            mean = distribution.expect(in_units, fine=False).double().cpu().numpy()
             best[rows, variable] = codec.from_measure(mean)
     return best
 

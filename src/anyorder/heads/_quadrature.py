@@ -44,6 +44,19 @@ def _legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(nodes.tolist()), tuple(weights.tolist())
 
 
+def by_component(
+    function: Callable[[Tensor], Tensor],
+    logits: Float[Tensor, "*batch components"],
+    means: Float[Tensor, "*batch components"],
+    log_scales: Float[Tensor, "*batch components"],
+    nodes: tuple[float, ...],
+) -> Float[Tensor, "*batch"]:
+    """E[function] as the mean over equally probable ``nodes`` of each component, weighted by the components."""
+    places = torch.tensor(nodes, dtype=means.dtype, device=means.device)
+    values = function(means[..., None] + log_scales.exp()[..., None] * places).to(logits.dtype)
+    return (logits.softmax(-1) * values.mean(dim=-1)).sum(dim=-1)
+
+
 def in_parts(
     function: Callable[..., Tensor], cost: int, *tensors: Float[Tensor, "*batch components"]
 ) -> Float[Tensor, "*batch"]:

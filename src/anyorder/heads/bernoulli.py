@@ -52,7 +52,7 @@ class BernoulliDistribution(Distribution):
     def mean(self) -> Float[Tensor, "*batch"]:
         return torch.sigmoid(self.logit)
 
-    def expect(self, function: Callable[[Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone."""
         return (self.probs() * function(torch.arange(2).to(self.logit)).to(self.logit)).sum(-1)
 

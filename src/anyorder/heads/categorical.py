@@ -65,7 +65,7 @@ class CategoricalDistribution(Distribution):
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.expect(lambda codes: codes)
 
-    def expect(self, function: Callable[[Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone."""
         codes = torch.arange(self.logits.shape[-1]).to(self.logits)
         return (self.probs() * function(codes).to(self.logits)).sum(-1)

@@ -48,10 +48,10 @@ class GaussianDistribution(Distribution):
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.location
 
-    def expect(self, function: Callable[[Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone, by quadrature in float64."""
         single = (torch.zeros_like(self.location), self.location, self.log_scale)
-        return GaussianMixtureDistribution(*(part[..., None] for part in single)).expect(function)
+        return GaussianMixtureDistribution(*(part[..., None] for part in single)).expect(function, fine=fine)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         return self.log_scale + (HALF_LOG_TWO_PI + 0.5)
