@@ -134,9 +134,9 @@ def payload(results: dict[str, Any], command: str, seed: int) -> dict[str, Any]:
         second.append({"set": name, **cells})
     return {
         "title": "Small tables: log p(rest of a row | a random part of it)",
-        "about": "Mean test log-likelihood in nats, plus or minus its standard error over test rows; evidence cardinality "
-        "uniform on 0..N-1; standardised columns with 0.05 standard deviations of noise. Second table: the same network "
-        "trained for the same time in random order (ARDM) and with MAC's protocol.",
+        "about": "Mean test log-likelihood in nats, plus or minus its standard error over test rows; evidence "
+        "cardinality uniform on 0..N-1; standardised columns with 0.05 standard deviations of noise. Second table: the "
+        "same network trained for the same time in random order (ARDM) and with MAC's protocol.",
         "command": command,
         "seed": seed,
         "machine": machine(),

@@ -23,7 +23,8 @@ class Config:
     ``encoding``: how numbers enter the model: ``standard`` shifts and scales, ``normal_scores`` bends each column to
     a normal and lets the network predict relative to a closed-form Gaussian; ``auto`` tries both and keeps the
     better one on held-out rows. ``trial`` is the share of the budget that each try gets.
-    ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options.
+    ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options; masking and objective may be
+    ``auto``: single edges beside each other for mask networks, whole chains of evidence and asked for chain networks.
     """
 
     encoding: str = "auto"
@@ -33,7 +34,7 @@ class Config:
     most_validation_rows: int = 10_000
     network: Mapping[str, Any] = field(default_factory=lambda: {"name": "residual_mlp"})
     protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "canonical"})
-    masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "univariate"})
+    masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
     objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto", "reweight": False})
     training: Options = field(default_factory=Options)
 

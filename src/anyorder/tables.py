@@ -25,8 +25,10 @@ from anyorder.encoding import Encoding, LevelCodec
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, GaussianMixture, Head
 from anyorder.impute import fill_draws, fill_point
-from anyorder.masking import Observed, Targets, maskings
+from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
+from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.model import AnyOrderModel
+from anyorder.networks import ChainNetwork
 from anyorder.networks.gaussian import GaussianNetwork, fit_moments
 from anyorder.networks.residual_mlp import ResidualMLP
 from anyorder.objectives import objective_for
@@ -234,7 +236,7 @@ def _candidates(
         if isinstance(model.network, ResidualMLP) and model.network.expert:
             model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
         objective = dict(settings.objective)
-        masking = maskings.build(_about_columns(settings.masking, schema, rows))
+        masking = _masking(settings.masking, model, rows)
         trainers.append(
             Trainer(
                 model.to(device),
@@ -249,6 +251,14 @@ def _candidates(
             )
         )
     return trainers
+
+
+def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
+    if described.get("name") != "auto":
+        return maskings.build(_about_columns(described, model.schema, rows))
+    # A chain network learns only the steps of the chains it is shown, so it must be shown evidence and all the rest.
+    evidence = Cardinality(least=0, spare=1)
+    return EvidenceThenRest(evidence) if isinstance(model.network, ChainNetwork) else Univariate(evidence)
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
