@@ -21,7 +21,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("induced", "restore", "codecs", "encoding", "data"),
     ("model", "answer"),
     ("conditional", "objectives", "checkpoint", "curves", "train", "config", "progress"),
-    ("tables", "impute", "diagnostics", "acquire", "compress", "plots"),
+    ("card", "candidates", "tables", "impute", "diagnostics", "acquire", "compress", "plots"),
     ("sklearn", "report", "show", "demo", "cli", "__init__", "__main__"),
 ]
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -15,29 +10,19 @@ import numpy as np
 import pandas as pd
 import torch
 
+from anyorder.candidates import candidates, race
+from anyorder.card import make_card
 from anyorder.checkpoint import load_model, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
 from anyorder.curves import Curve, JsonLines, TensorBoard
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
-from anyorder.encoding import Encoding, LevelCodec
 from anyorder.errors import UserError
-from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, GaussianMixture, Head
 from anyorder.impute import fill_draws, fill_point
-from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
-from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
-from anyorder.networks.gaussian import GaussianNetwork, fit_moments
-from anyorder.networks.residual_mlp import ResidualMLP
-from anyorder.objectives import objective_for
-from anyorder.progress import training_bar
-from anyorder.protocols import protocols
 from anyorder.query import Query
-from anyorder.registry import describe
 from anyorder.schema import Schema
-from anyorder.train import Options, Rows, Trainer
 
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
@@ -172,131 +157,15 @@ def fit(
     curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
     if tensorboard is not None:
         curves.append(TensorBoard(Path(tensorboard)))
-    trainers = _candidates(settings, schema, table, seed, _device(device), checkpoint, curves)
+    trainers = candidates(settings, schema, table, seed, _device(device), checkpoint, curves)
     if resume:
         for trainer in trainers:
             if trainer.checkpoint and trainer.checkpoint.exists():
                 trainer.resume(trainer.checkpoint)
-    winner = _race(trainers, settings, progress)
+    winner = race(trainers, settings, progress)
     arguments = {"seed": seed, "kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
-    card = _card(winner, trainers, settings, table, arguments)
+    card = make_card(winner, trainers, settings, table, arguments)
     return TableModel(winner.finish().cpu(), card)
-
-
-def _race(trainers: list[Trainer], settings: Config, show: bool) -> Trainer:
-    """Give every candidate its trial, then the rest of the budget to the best of them."""
-    whole = 1 - settings.trial * (len(trainers) - 1)
-    with training_bar(show, settings.training.minutes) as watch:
-        if len(trainers) > 1:
-            for trainer in trainers:
-                if trainer.run(share=settings.trial / whole, watch=watch).interrupted:
-                    break
-        winner = max(trainers, key=lambda trainer: trainer.progress.best)
-        if not any(trainer.progress.interrupted for trainer in trainers):
-            winner.run(watch=watch)
-    return winner
-
-
-def _candidates(
-    settings: Config,
-    schema: Schema,
-    table: pd.DataFrame,
-    seed: int,
-    device: torch.device,
-    checkpoint: str | Path | None,
-    curves: Sequence[Curve],
-) -> list[Trainer]:
-    order = np.random.default_rng(seed).permutation(len(table))
-    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, settings.most_validation_rows))
-    training, validation = table.iloc[order[held_out:]], table.iloc[order[:held_out]]
-    if settings.network.get("name") == GaussianNetwork.name:
-        raise UserError(
-            "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
-        )
-    mlp = settings.network.get("name") == ResidualMLP.name
-    if settings.encoding != "auto":
-        encodings = [settings.encoding]
-    else:
-        lines = any(not variable.kind.has_levels for variable in schema.variables)
-        encodings = ["standard", "normal_scores"] if lines and mlp else ["normal_scores"]
-    budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
-    if checkpoint is not None:
-        Path(checkpoint).mkdir(parents=True, exist_ok=True)
-    trainers: list[Trainer] = []
-    for name in encodings:
-        encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]
-        rows, judges = _rows(encoding, training), _rows(encoding, validation)
-        heads = [_head(codec, settings.components) for codec in encoding.codecs]
-        reals = torch.tensor([head.levels == 0 for head in heads])
-        network = dict(settings.network)
-        if mlp:
-            network.setdefault("expert", name == "normal_scores" and int(reals.sum()) > 1)
-        protocol = protocols.build(settings.protocol)
-        model = AnyOrderModel.build(encoding, heads, network, protocol, seed=seed)
-        if isinstance(model.network, ResidualMLP) and model.network.expert:
-            model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
-        objective = dict(settings.objective)
-        masking = _masking(settings.masking, model, rows)
-        trainers.append(
-            Trainer(
-                model.to(device),
-                objective_for(model, masking, **objective),
-                rows,
-                judges,
-                budget,
-                seed=seed,
-                checkpoint=None if checkpoint is None else Path(checkpoint) / f"{name}.checkpoint",
-                curves=curves,
-                label=name,
-            )
-        )
-    return trainers
-
-
-def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
-    if described.get("name") != "auto":
-        return maskings.build(_about_columns(described, model.schema, rows))
-    # A chain network learns only the steps of the chains it is shown, so it must be shown evidence and all the rest.
-    evidence = Cardinality(least=0, spare=1)
-    return EvidenceThenRest(evidence) if isinstance(model.network, ChainNetwork) else Univariate(evidence)
-
-
-def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
-    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table."""
-    if isinstance(masking, list | tuple):
-        return [_about_columns(part, schema, rows) for part in masking]
-    if not isinstance(masking, Mapping):
-        return masking
-    described = {name: _about_columns(value, schema, rows) for name, value in masking.items()}
-    if described.get("name") == Targets.name:
-        columns = described.get("targets", ())
-        described["targets"] = [schema.index(c) if isinstance(c, str) else c for c in columns]
-    if described.get("name") == Observed.name and "patterns" not in described:
-        return describe(Observed.from_observed(rows.observed))
-    return described
-
-
-def _rows(encoding: Encoding, table: pd.DataFrame) -> Rows:
-    values, observed = encoding.encode(table)
-    log_det = encoding.log_det(values)
-    return Rows(torch.as_tensor(values).float(), torch.as_tensor(observed), torch.as_tensor(log_det).float())
-
-
-def _head(codec: Any, components: int) -> Head:
-    """The family for a kind of column."""
-    variable = codec.variable
-    if isinstance(codec, LevelCodec):
-        return Bernoulli() if len(variable.levels) == 2 else Categorical(len(variable.levels))
-    if variable.discrete:
-        return DiscretizedLogisticMixture(components, codec.lattice)
-    return GaussianMixture(components)
-
-
-def _share(options: Options, share: float) -> Options:
-    """The same options with that share of the budget."""
-    minutes = None if options.minutes is None else options.minutes * share
-    steps = None if options.steps is None else max(1, round(options.steps * share))
-    return replace(options, minutes=minutes, steps=steps)
 
 
 def _device(name: str) -> torch.device:
@@ -310,58 +179,3 @@ def _device(name: str) -> torch.device:
             f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
         ) from error
     return device
-
-
-def _card(
-    winner: Trainer, trainers: list[Trainer], settings: Config, table: pd.DataFrame, arguments: dict[str, Any]
-) -> dict[str, Any]:
-    """How this model came to be: enough to repeat the run and to know what to expect of it."""
-    progress = winner.progress
-    return {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in ("anyorder", "torch", "numpy", "pandas")},
-        },
-        "data": {
-            "rows": len(table),
-            "columns": [str(name) for name in table.columns],
-            "fingerprint": fingerprint(table),
-        },
-        "arguments": arguments,
-        "config": settings.to_json(),
-        "chosen": winner.label,
-        "training": {
-            "steps": progress.step,
-            "seconds": round(sum(trainer.progress.seconds for trainer in trainers), 2),
-            "best_step": progress.best_step,
-            "interrupted": any(trainer.progress.interrupted for trainer in trainers),
-            "parameters": sum(parameter.numel() for parameter in winner.model.parameters()),
-        },
-        "scores": {
-            "unit": "nats per cell, held-out rows, random queries",
-            "held_out": progress.best,
-            "candidates": {trainer.label: trainer.progress.best for trainer in trainers},
-        },
-    }
-
-
-def fingerprint(table: pd.DataFrame) -> str:
-    """A hash of the cells, to tell whether two models saw the same data."""
-    digest = hashlib.sha256()
-    for name in table.columns:
-        column = table[name]
-        try:
-            hashed = pd.util.hash_pandas_object(column, index=False)
-        except TypeError:
-            hashed = pd.util.hash_pandas_object(column.astype(str), index=False)
-        digest.update(str(name).encode())
-        digest.update(hashed.to_numpy().tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"

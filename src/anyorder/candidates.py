@@ -1,0 +1,146 @@
+"""What is trained for a table: one trainer per way to encode its numbers, and the race between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from anyorder.config import Config
+from anyorder.curves import Curve
+from anyorder.encoding import Encoding, LevelCodec
+from anyorder.errors import UserError
+from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, GaussianMixture, Head
+from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
+from anyorder.masking import Conditional as EvidenceThenRest
+from anyorder.model import AnyOrderModel
+from anyorder.networks import ChainNetwork
+from anyorder.networks.gaussian import GaussianNetwork, fit_moments
+from anyorder.networks.residual_mlp import ResidualMLP
+from anyorder.objectives import objective_for
+from anyorder.progress import training_bar
+from anyorder.protocols import protocols
+from anyorder.registry import describe
+from anyorder.schema import Schema
+from anyorder.train import Options, Rows, Trainer
+
+
+def race(trainers: list[Trainer], settings: Config, show: bool) -> Trainer:
+    """Give every candidate its trial, then the rest of the budget to the best of them."""
+    whole = 1 - settings.trial * (len(trainers) - 1)
+    with training_bar(show, settings.training.minutes) as watch:
+        if len(trainers) > 1:
+            for trainer in trainers:
+                if trainer.run(share=settings.trial / whole, watch=watch).interrupted:
+                    break
+        winner = max(trainers, key=lambda trainer: trainer.progress.best)
+        if not any(trainer.progress.interrupted for trainer in trainers):
+            winner.run(watch=watch)
+    return winner
+
+
+def candidates(
+    settings: Config,
+    schema: Schema,
+    table: pd.DataFrame,
+    seed: int,
+    device: torch.device,
+    checkpoint: str | Path | None,
+    curves: Sequence[Curve],
+) -> list[Trainer]:
+    order = np.random.default_rng(seed).permutation(len(table))
+    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, settings.most_validation_rows))
+    training, validation = table.iloc[order[held_out:]], table.iloc[order[:held_out]]
+    if settings.network.get("name") == GaussianNetwork.name:
+        raise UserError(
+            "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
+        )
+    mlp = settings.network.get("name") == ResidualMLP.name
+    if settings.encoding != "auto":
+        encodings = [settings.encoding]
+    else:
+        lines = any(not variable.kind.has_levels for variable in schema.variables)
+        encodings = ["standard", "normal_scores"] if lines and mlp else ["normal_scores"]
+    budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
+    if checkpoint is not None:
+        Path(checkpoint).mkdir(parents=True, exist_ok=True)
+    trainers: list[Trainer] = []
+    for name in encodings:
+        encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]
+        rows, judges = _rows(encoding, training), _rows(encoding, validation)
+        heads = [_head(codec, settings.components) for codec in encoding.codecs]
+        reals = torch.tensor([head.levels == 0 for head in heads])
+        network = dict(settings.network)
+        if mlp:
+            network.setdefault("expert", name == "normal_scores" and int(reals.sum()) > 1)
+        protocol = protocols.build(settings.protocol)
+        model = AnyOrderModel.build(encoding, heads, network, protocol, seed=seed)
+        if isinstance(model.network, ResidualMLP) and model.network.expert:
+            model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
+        objective = dict(settings.objective)
+        masking = _masking(settings.masking, model, rows)
+        trainers.append(
+            Trainer(
+                model.to(device),
+                objective_for(model, masking, **objective),
+                rows,
+                judges,
+                budget,
+                seed=seed,
+                checkpoint=None if checkpoint is None else Path(checkpoint) / f"{name}.checkpoint",
+                curves=curves,
+                label=name,
+            )
+        )
+    return trainers
+
+
+def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
+    if described.get("name") != "auto":
+        return maskings.build(_about_columns(described, model.schema, rows))
+    # A chain network learns only the steps of the chains it is shown, so it must be shown evidence and all the rest.
+    evidence = Cardinality(least=0, spare=1)
+    return EvidenceThenRest(evidence) if isinstance(model.network, ChainNetwork) else Univariate(evidence)
+
+
+def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
+    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table."""
+    if isinstance(masking, list | tuple):
+        return [_about_columns(part, schema, rows) for part in masking]
+    if not isinstance(masking, Mapping):
+        return masking
+    described = {name: _about_columns(value, schema, rows) for name, value in masking.items()}
+    if described.get("name") == Targets.name:
+        columns = described.get("targets", ())
+        described["targets"] = [schema.index(c) if isinstance(c, str) else c for c in columns]
+    if described.get("name") == Observed.name and "patterns" not in described:
+        return describe(Observed.from_observed(rows.observed))
+    return described
+
+
+def _rows(encoding: Encoding, table: pd.DataFrame) -> Rows:
+    values, observed = encoding.encode(table)
+    log_det = encoding.log_det(values)
+    return Rows(torch.as_tensor(values).float(), torch.as_tensor(observed), torch.as_tensor(log_det).float())
+
+
+def _head(codec: Any, components: int) -> Head:
+    """The family for a kind of column."""
+    variable = codec.variable
+    if isinstance(codec, LevelCodec):
+        return Bernoulli() if len(variable.levels) == 2 else Categorical(len(variable.levels))
+    if variable.discrete:
+        return DiscretizedLogisticMixture(components, codec.lattice)
+    return GaussianMixture(components)
+
+
+def _share(options: Options, share: float) -> Options:
+    """The same options with that share of the budget."""
+    minutes = None if options.minutes is None else options.minutes * share
+    steps = None if options.steps is None else max(1, round(options.steps * share))
+    return replace(options, minutes=minutes, steps=steps)
