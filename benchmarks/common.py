@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,16 @@ from typing import Any
 import torch
 
 from anyorder.atomic import atomic_path
+
+
+def best_of(runs: int, work: Callable[[], object]) -> float:
+    """Seconds of the quickest of some runs: what the machine can do when nothing else disturbs it."""
+    times = []
+    for _ in range(runs):
+        began = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - began)
+    return min(times)
 
 
 def machine() -> dict[str, Any]:

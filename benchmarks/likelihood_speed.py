@@ -8,8 +8,6 @@ weights do not matter for time. The ratio is of the best of a few runs, taken in
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -23,16 +21,7 @@ from anyorder.networks import BidirectionalTransformer, CausalTransformer, Netwo
 from anyorder.protocols import Canonical
 from anyorder.query import Query
 
-from common import machine, write_results
-
-
-def best_of(runs: int, work: Callable[[], object]) -> float:
-    times = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - began)
-    return min(times)
+from common import best_of, machine, write_results
 
 
 @torch.no_grad()

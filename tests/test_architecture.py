@@ -15,14 +15,14 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "anyorder"
 
 LAYERS: list[tuple[str, ...]] = [
-    ("errors", "atomic"),
-    ("registry", "layout", "query", "lattice", "schema", "grammar", "cells", "normal_scores", "warp"),
+    ("errors", "atomic", "interrupt"),
+    ("registry", "layout", "query", "lattice", "schema", "grammar", "advice", "cells", "normal_scores", "warp"),
     ("masking", "protocols", "heads", "networks"),
-    ("induced", "restore", "codecs", "encoding", "data"),
+    ("induced", "restore", "codecs", "encoding", "place", "data"),
     ("model", "answer"),
     ("conditional", "objectives", "checkpoint", "curves", "train", "config", "progress"),
     ("card", "candidates", "tables", "impute", "diagnostics", "acquire", "compress", "plots"),
-    ("sklearn", "report", "show", "demo", "cli", "__init__", "__main__"),
+    ("sklearn", "report", "show", "demo", "cli_config", "cli_paths", "cli", "__init__", "__main__"),
 ]
 
 # Siblings that must not know each other, though they stand on one layer.

@@ -97,14 +97,14 @@ class KnownModel:
     def given(self, evidence: Mapping[str, Any]) -> KnownConditional:
         return KnownConditional(evidence)
 
-    def log_prob(self, frame: pd.DataFrame, given: Any = None, *, orders: int = 1) -> pd.Series:
+    def log_prob(self, frame: pd.DataFrame, given: Any = None, *, orders: int = 1, unseen: str = "") -> pd.Series:
         rooms, price = frame["rooms"].to_numpy(float), frame["price"].to_numpy(float)
         nats = norm(10 + 2 * rooms, 3).logpdf(price)
         if given is None:
             nats = nats + norm(5, 1).logpdf(rooms)
         return pd.Series(nats, index=frame.index)
 
-    def fill(self, frame: pd.DataFrame, draws: int | None = None, seed: int = 0) -> Any:
+    def fill(self, frame: pd.DataFrame, draws: int | None = None, seed: int = 0, unseen: str = "") -> Any:
         if draws is None:
             return frame.fillna({"price": 20.0})
         return [frame.fillna({"price": 100.0 * seed + draw}) for draw in range(draws)]
@@ -204,6 +204,14 @@ def test_score_per_row_is_csv(model: str, tmp_path: Path, capsys: pytest.Capture
     assert "nats per row" in result.err
 
 
+def test_one_row_has_no_standard_error(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("rooms,price,river\n5,21.5,no\n", encoding="utf-8")
+    exact = norm(20, 3).logpdf(21.5)
+    assert run(capsys, "score", model, str(path), "--given", "rooms").out == f"{exact:.4f} nats per row (1 row)\n"
+    assert json.loads(run(capsys, "score", model, str(path), "--json").out)["standard_error"] is None
+
+
 def test_sample_keeps_what_is_given(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = run(capsys, "sample", model, "-n", "5", "--given", "river=yes", "--seed", "3").out
     frame = pd.read_csv(io.StringIO(text))
@@ -256,7 +264,12 @@ def test_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
         (["fit", "{table}", "-o", "no/such/m.anyorder"], "no/such"),
         (["fit", "{table}", "-o", "m.anyorder", "--minutes", "0"], "--minutes"),
         (["fit", "{table}"], "-o"),
-        (["fit", "{table}", "-o", "m.anyorder", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["fit", "{table}", "-o", "m.anyorder", "--config", "nowhere.toml"], "'nowhere.toml' does not exist"),
+        (["fit", "{table}", "-o", "m.anyorder", "--checkpoint", "{table}"], "--checkpoint needs a folder"),
+        (["fit", "{table}", "-o", "m.anyorder", "--tensorboard", "{table}"], "--tensorboard needs a folder"),
+        (["fit", "{table}", "-o", "m.anyorder", "--seed", "-1"], "--seed"),
+        (["sample", "{model}", "--seed", "-1"], "--seed"),
+        (["score", "{model}", "{table}", "--unseen", "perhaps"], "--unseen"),
         (["frobnicate"], "frobnicate"),
         (["fit", "--frobnicate"], "--frobnicate"),
     ],
@@ -281,21 +294,86 @@ def test_draws_do_not_hide_a_column(model: str, tmp_path: Path, capsys: pytest.C
     assert "'draw'" in refused(capsys, "fill", model, str(path), "--draws", "2")
 
 
+@pytest.fixture
+def broken(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A model file that makes the program fail."""
+
+    def fault(path: Path) -> None:
+        raise ZeroDivisionError("no luck")
+
+    monkeypatch.setattr("anyorder.tables.load", fault)
+    return model
+
+
 def test_interrupted(model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("anyorder.tables.load", interrupt)
-    run(capsys, "info", model, status=130)
+    assert run(capsys, "info", model, status=130).err == "anyorder: interrupted\n"
 
 
-def test_our_own_faults_are_not_hidden(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fault(path: Path) -> None:
-        raise ZeroDivisionError
+def test_our_own_faults_are_told_apart(
+    broken: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ANYORDER_DEBUG", raising=False)
+    short = run(capsys, "info", broken, status=1).err
+    assert short.startswith("anyorder: internal error: ZeroDivisionError: no luck (please report")
+    assert short.count("\n") == 1
+    monkeypatch.setenv("ANYORDER_DEBUG", "1")
+    assert "Traceback" in run(capsys, "info", broken, status=1).err
 
-    monkeypatch.setattr("anyorder.tables.load", fault)
-    with pytest.raises(ZeroDivisionError):
-        cli.main(["info", model])
+
+def test_a_closed_pipe_is_no_fault(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`anyorder sample ... | head -1`."""
+    source, sink = os.pipe()
+    os.close(source)
+    with open(sink, "w") as closed:
+        monkeypatch.setattr(sys, "stdout", closed)
+        assert cli.main(["sample", model, "-n", "20000"]) == 0
+        monkeypatch.undo()
+
+
+def test_an_interrupted_fit_says_what_it_kept(
+    table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Fitted(KnownModel):
+        card: Mapping[str, Any] = {"training": {"steps": 31, "interrupted": True}}
+
+        def save(self, path: Path) -> None:
+            path.write_bytes(b"saved")
+
+    monkeypatch.setattr("anyorder.tables.fit", lambda frame, **_: Fitted())
+    result = run(capsys, "fit", table, "-o", str(tmp_path / "m.anyorder"), "--json")
+    assert result.err == "anyorder: note: interrupted: kept the best of 31 steps\n"
+    json.loads(result.out)
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('minutes = "ten"', "minutes must be a number"),
+        ("minutes = true", "minutes must be a number"),
+        ("minutes = -1", "minutes must be a number above 0"),
+        ('missing = "?"', "missing must be a list"),
+        ("missing = [[1]]", "missing must be a list"),
+        ('kinds = ["price"]', "kinds must be a table"),
+        ("kinds = {price = 3}", "kinds must be a table"),
+        ("seed = 1.5", "seed must be a whole number"),
+        ("seed = -1", "seed must be a whole number from 0"),
+        ('drop = "price"', "drop must be a list"),
+        ("drop = [1]", "drop must be a list"),
+        ("device = 3", "device must be a text"),
+    ],
+)
+def test_wrong_types_in_a_file(
+    line: str, says: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(line + "\n", encoding="utf-8")
+    said = refused(capsys, "fit", table, "-o", str(tmp_path / "m.anyorder"), "--config", str(config))
+    assert says in said
+    assert "run.toml" in said
 
 
 def test_options_of_fit(
@@ -441,3 +519,32 @@ def test_real_mistakes_are_one_line(houses: Path, capsys: pytest.CaptureFixture[
     refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--kind", "price=colour")
     refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--drop", "prise")
     refused(capsys, "fit", table, "-o", str(houses / "x.anyorder"), "--device", "toaster")
+
+
+def test_a_model_remembers_its_marks_and_unseen_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, out, config = (tmp_path / name for name in ("t.csv", "m.anyorder", "run.toml"))
+    numbers = np.random.default_rng(0).normal(20, 3, 40)
+    lines = [f"{number:.3f},{word}" for number, word in zip(numbers, ["no", "yes"] * 20, strict=True)]
+    table.write_text("\n".join(["price,river", *lines, "?,no", "?,?"]) + "\n", encoding="utf-8")
+    config.write_text('missing = ["?"]\n[training]\nsteps = 5\n', encoding="utf-8")
+    run(capsys, "fit", str(table), "-o", str(out), "--config", str(config))
+    filled = pd.read_csv(io.StringIO(run(capsys, "fill", str(out), str(table)).out))
+    assert filled["price"].dtype == float
+    assert filled["price"].notna().all()
+    assert set(filled["river"]) == {"no", "yes"}
+    assert json.loads(run(capsys, "score", str(out), str(table), "--json").out)["rows"] == 42
+    table.write_text("price,river,note\n20.5,perhaps,a\n!,no,b\n", encoding="utf-8")
+    assert "--unseen missing" in refused_late(capsys, "fill", str(out), str(table), "--missing", "!")
+    got = run(capsys, "fill", str(out), str(table), "--unseen", "missing", "--missing", "!")
+    assert got.out.splitlines()[:2] == ["price,river,note", "20.5,perhaps,a"]
+    notes = got.err.splitlines()
+    assert len(notes) == 2
+    assert all(note.startswith("anyorder: note: ") for note in notes)
+    assert "'note'" in got.err
+    assert "1 in 'river'" in got.err
+    run(capsys, "score", str(out), str(table), "--unseen", "missing", "--missing", "!")
+
+
+def refused_late(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The last line of a mistake that came after remarks."""
+    return str(run(capsys, *arguments, status=2).err.splitlines()[-1])

@@ -108,7 +108,7 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
         ("a,b,a\n1,2,3\n", "repeated: 'a'"),
         ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
         ("a,b\n1,2,3\n1,2,3\n", "more fields than the 2 column names"),
-        ("a,b,c\n1,2,3\n1,2\n", "data row 2 has 2 fields, the header has 3"),
+        ("a,b,c\n1,2,3\n1,2\n", "row 1 has 2 fields, the header has 3"),
         ('a,b\n1,"2\n3,4\n', "cannot read"),
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "'5.1' looks like a value"),
         (b"PK\x03\x04\0\0\0\0\x08", "not a text file"),
@@ -187,3 +187,17 @@ def test_links_and_devices_survive_a_write(tmp_path: Path) -> None:
     with atomic_path(os.devnull) as beside:
         assert str(beside) == os.devnull
     assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("name, first;age\nSmith, Jo;34\nHara, Al;27\n", ["name, first", "age"]),
+        ("x;y, in cm\n1,5;2,5\n2,5;3,5\n", ["x", "y, in cm"]),
+        ("id;code,price\na;b,3\nc;d,4\n", ["id;code", "price"]),
+    ],
+)
+def test_a_tie_between_delimiters_goes_to_the_one_with_more_numbers(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    assert read(tmp_path, text).columns.tolist() == names

@@ -21,7 +21,7 @@ from anyorder.errors import UserError
 from anyorder.heads import Categorical
 from anyorder.masking import Cardinality, Conditional
 from anyorder.model import AnyOrderModel
-from anyorder.objectives import objective_for
+from anyorder.objectives import Scores, objective_for
 from anyorder.protocols import Canonical
 from anyorder.schema import Kind, Schema, Variable
 from anyorder.train import Options, Rows, Trainer
@@ -147,18 +147,62 @@ def test_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
         other.resume(path)
 
 
-def test_ctrl_c_keeps_the_best_model_so_far() -> None:
-    trainer = _trainer(replace(QUICK, steps=100_000))
+def test_ctrl_c_keeps_the_best_model_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    options = replace(QUICK, steps=1000, validate_every=10, patience=10**6)
+    trainer = _trainer(options, checkpoint=path)
 
     def interrupt(progress: object, spent: float) -> None:
         if trainer.progress.step == 30:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
 
     progress = trainer.run(watch=interrupt)
-    assert progress.interrupted and progress.step == 30
+    assert progress.interrupted
+    assert 30 <= progress.step <= 31
+    # The checkpoint of an interrupted run is as good as any other.
+    again, whole = _trainer(options, checkpoint=path), _trainer(options)
+    again.resume(path)
+    again.run(share=0.06)
+    whole.run(share=0.06)
+    assert _same(dict(again.model.state_dict()), dict(whole.model.state_dict()))
     model = trainer.finish()
     values = torch.zeros(1, 4)
     assert model.log_prob_beside(values, torch.zeros(1, 4, dtype=torch.bool)).isfinite().all()
+
+
+def test_second_ctrl_c_stops_at_once() -> None:
+    trainer = _trainer(replace(QUICK, steps=1000))
+
+    def interrupt(progress: object, spent: float) -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert trainer.run(watch=interrupt).interrupted
+    assert trainer.progress.step == 10
+
+
+@pytest.mark.parametrize("change", ["masking", "protocol", "objective", "data", "dropout"])
+def test_checkpoint_knows_its_run(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "run.checkpoint"
+    _trainer(checkpoint=path).run(share=0.5)
+    other = _trainer()
+    if change == "masking":
+        other.objective = replace(other.objective, masking=Cardinality())
+    elif change == "protocol":
+        other.objective = replace(other.objective, protocol=Canonical(stride=2))
+    elif change == "objective":
+        other.objective = replace(other.objective, reweight=True)
+    elif change == "data":
+        other.training.values[0, 0] = 1 - other.training.values[0, 0]
+    else:
+        other.model.network.dropout = 0.5
+    with pytest.raises(UserError, match="another run"):
+        other.resume(path)
+
+
+def test_one_absurd_held_out_cell_does_not_decide() -> None:
+    scores = Scores(torch.tensor([[-1.0, -torch.inf], [torch.nan, -2.0]]), torch.zeros(2, 2), torch.ones(2, 2))
+    assert scores.total(-50.0) == (-103.0, 4.0)
 
 
 def test_patience_lowers_the_rate_and_then_ends() -> None:
@@ -177,7 +221,7 @@ def test_curve_is_one_json_object_a_line(tmp_path: Path) -> None:
     log = tmp_path / "curve.jsonl"
     _trainer(curves=[JsonLines(log)], label="mine").run()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert [line["step"] for line in lines] == [10, 20, 30, 40, 40]
+    assert [line["step"] for line in lines] == [10, 20, 30, 40]
     assert all(line["run"] == "mine" and np.isfinite(line["validation"]) for line in lines)
 
 
@@ -185,7 +229,7 @@ def test_curve_for_tensorboard(tmp_path: Path) -> None:
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     _trainer(curves=[TensorBoard(tmp_path)], label="mine").run()
     events = accumulator.EventAccumulator(str(tmp_path / "mine")).Reload()
-    assert [event.step for event in events.Scalars("validation")] == [10, 20, 30, 40, 40]
+    assert [event.step for event in events.Scalars("validation")] == [10, 20, 30, 40]
 
 
 @pytest.mark.parametrize(

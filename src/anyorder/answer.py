@@ -67,6 +67,8 @@ class Answer:
         levels = np.asarray(level, dtype=float)
         if not bool(((levels >= 0) & (levels <= 1)).all()):
             raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
+        if self.variable.kind in ("integer", "datetime") and bool(((levels == 0) | (levels == 1)).any()):
+            raise UserError(f"{self.variable.name!r} has no least or greatest value; ask for levels inside 0 and 1")
         at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
         values = self._decode(at.double().numpy())
         return values[0] if levels.ndim == 0 else values
@@ -98,7 +100,10 @@ class Answer:
             )
         codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
         at = self._distribution.log_prob(codes[:, None])[:, 0].double().exp().numpy()
-        return dict(zip(self.variable.levels, at.tolist(), strict=True))
+        levels = self.variable.levels
+        if len(set(levels)) < len(levels):  # 1 and True are one key to Python, but two levels of a mixed column
+            return dict(zip(map(repr, levels), at.tolist(), strict=True))
+        return dict(zip(levels, at.tolist(), strict=True))
 
     def mode(self) -> Any:
         """The most probable level, or the point of highest density on a fine grid of quantiles."""
@@ -120,12 +125,10 @@ class Answer:
 
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         """``n`` independent draws."""
-        generator = torch.Generator().manual_seed(seed)
-        levels = torch.rand(n, generator=generator, dtype=torch.float64)
-        if self.variable.levels:
-            probabilities = torch.tensor(list(self.probs().values()), dtype=torch.float64)
-            codes = torch.multinomial(probabilities, n, replacement=True, generator=generator)
-            return self._decode(codes.double().numpy())
+        if n < 0:
+            raise UserError(f"cannot draw {n} values; give a number from 0 up")
+        # By inversion, for levels as well: a code is a quantile of the codes.
+        levels = torch.rand(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def _moment(self, power: int, centre: float = 0.0) -> float:

@@ -33,7 +33,7 @@ from anyorder.train import Options, Rows, Trainer
 def race(trainers: list[Trainer], settings: Config, show: bool) -> Trainer:
     """Give every candidate its trial, then the rest of the budget to the best of them."""
     whole = 1 - settings.trial * (len(trainers) - 1)
-    with training_bar(show, settings.training.minutes) as watch:
+    with training_bar(show) as watch:
         if len(trainers) > 1:
             for trainer in trainers:
                 if trainer.run(share=settings.trial / whole, watch=watch).interrupted:
@@ -50,11 +50,13 @@ def candidates(
     table: pd.DataFrame,
     seed: int,
     device: torch.device,
-    checkpoint: str | Path | None,
+    checkpoint: Path | None,
     curves: Sequence[Curve],
 ) -> list[Trainer]:
+    """A trainer for every encoding that is to be tried, all on the same rows and judged on the same others."""
     order = np.random.default_rng(seed).permutation(len(table))
-    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, settings.most_validation_rows))
+    most = min(settings.most_validation_rows, len(table) - 2)
+    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, most))
     training, validation = table.iloc[order[held_out:]], table.iloc[order[:held_out]]
     if settings.network.get("name") == GaussianNetwork.name:
         raise UserError(
@@ -67,8 +69,6 @@ def candidates(
         lines = any(not variable.kind.has_levels for variable in schema.variables)
         encodings = ["standard", "normal_scores"] if lines and mlp else ["normal_scores"]
     budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
-    if checkpoint is not None:
-        Path(checkpoint).mkdir(parents=True, exist_ok=True)
     trainers: list[Trainer] = []
     for name in encodings:
         encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def candidates(
                 judges,
                 budget,
                 seed=seed,
-                checkpoint=None if checkpoint is None else Path(checkpoint) / f"{name}.checkpoint",
+                checkpoint=None if checkpoint is None else checkpoint / f"{name}.checkpoint",
                 curves=curves,
                 label=name,
             )

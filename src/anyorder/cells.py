@@ -29,8 +29,8 @@ ISO_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+
 UNKNOWN_WORDS = frozenset({"nan", "<na>", "nat", "null", "na", "n/a", "none", "#n/a"})
 """Words that mean "no value" among numbers or times. Among texts they may be a level ("none", Namibia's NA)."""
 
-LARGEST = 1e150
-"""Beyond this a variance is no longer a float64."""
+LARGEST = 1e100
+"""Beyond this the variance of a heavy tail is no longer a float64."""
 
 SINGLE = "(single value)"
 """The row label of a value that was given on its own, so that errors do not speak of rows."""
@@ -112,13 +112,14 @@ def numbers(column: Series, missing: Mask, name: str) -> Numbers:
         except (TypeError, ValueError, OverflowError):
             for position, cell in zip(known.tolist(), cells, strict=True):
                 if not (_is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float | decimal.Decimal)):
-                    refuse(name, column, position, f"expected a number, got {cell!r}")
+                    refuse(name, column, position, f"expected a number, got {plain(cell)!r}")
             raise UserError(f"column {name!r} holds a number too large to read") from None
     elif len(known):
-        refuse(name, column, known[0], f"expected a number, got {column.iloc[known[0]]!r}")
+        refuse(name, column, known[0], f"expected a number, got {plain(column.iloc[known[0]])!r}")
     wild = np.flatnonzero(~(np.abs(out) < LARGEST))
     if len(wild):
-        advice = "clear the cell if it is unknown, or use another unit if it is right"
+        too_large = f"from {LARGEST:g} on it is too large to compute with: use another unit"
+        advice = too_large if np.isfinite(out[wild[0]]) else "clear the cell if it is unknown"
         refuse(name, column, wild[0], f"expected a finite number, got {out[wild[0]]}; {advice}")
     return out
 
@@ -142,10 +143,10 @@ def times(column: Series, missing: Mask, name: str, zone: str) -> pd.DatetimeInd
             ) from None
         if len(bad):
             example = "expected a time such as 2024-05-01 or 2024-05-01T12:30:00"
-            refuse(name, column, int(known[bad[0]]), f"{example}, got {texts.iloc[bad[0]]!r}")
+            refuse(name, column, int(known[bad[0]]), f"{example}, got {plain(texts.iloc[bad[0]])!r}")
         cells = pd.DatetimeIndex(cells)
     elif len(known):
-        refuse(name, column, known[0], f"expected a time, got {column.iloc[known[0]]!r}")
+        refuse(name, column, known[0], f"expected a time, got {plain(column.iloc[known[0]])!r}")
     else:
         cells = pd.DatetimeIndex([])
     if zone:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 import os
 import sys
-import tomllib
+import traceback
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from anyorder import show
+from anyorder.cli_config import read_configuration
+from anyorder.cli_paths import check_folder, check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.grammar import parse_evidence, parse_names, parse_question, write_question
 
@@ -45,14 +47,15 @@ TableFile = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
-Seed = Annotated[int, typer.Option("--seed", help="the same seed gives the same draws")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same draws")]
 Missing = Annotated[
     list[str] | None,
     typer.Option("--missing", metavar="MARK", help="a mark for an unknown cell, such as '?'; repeatable"),
 ]
-
-# Arguments of fit() that a configuration file may hold at its top level; everything else in it is training options.
-FIT_ARGUMENTS = ("minutes", "seed", "kinds", "missing", "drop", "device")
+UnseenValues = Annotated[
+    Literal["refuse", "missing"],
+    typer.Option("--unseen", help="a value that was never seen in training: a mistake, or as good as unknown"),
+]
 
 
 @app.command()
@@ -60,7 +63,7 @@ def fit(
     table: TableFile,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="MODEL", help="where to write the model")],
     minutes: Annotated[float | None, typer.Option(help="time budget (2 if not given)", show_default=False)] = None,
-    seed: Annotated[int | None, typer.Option(help="0 if not given", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="0 if not given", show_default=False)] = None,
     kind: Annotated[
         list[str] | None, typer.Option("--kind", metavar="COLUMN=KIND", help="override a column's kind; repeatable")
     ] = None,
@@ -80,7 +83,7 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Fit one model to a table: every column becomes a variable one can ask for or condition on."""
-    arguments, options = _configuration(config)
+    arguments, options = read_configuration(config)
     given = {"minutes": minutes, "seed": seed, "missing": missing, "drop": drop and _names(drop), "device": device}
     arguments.update({name: value for name, value in given.items() if value is not None})
     if kind:
@@ -90,7 +93,9 @@ def fit(
     if not float(arguments.get("minutes", 1.0)) > 0:
         raise UserError(f"--minutes must be above 0, got {arguments['minutes']}")
     for path in (out, log):
-        _check_writable(path)
+        check_writable(path)
+    check_folder(checkpoint, "--checkpoint")
+    check_folder(tensorboard, "--tensorboard")
     frame = _read(table, arguments.get("missing", ()))
     from anyorder.tables import fit as fit_table
 
@@ -105,6 +110,9 @@ def fit(
         progress=sys.stderr.isatty() and not as_json,
     )
     model.save(out)
+    training = model.card.get("training", {})
+    if training.get("interrupted"):
+        sys.stderr.write(f"anyorder: note: interrupted: kept the best of {training.get('steps')} steps\n")
     result = {"model": str(out), "rows": len(frame), "variables": len(model.schema.names), "card": model.card}
     if as_json:
         show.print_json(result)
@@ -127,7 +135,7 @@ def ask(
 
         plots.require_matplotlib()
         plots.check_format(plot)
-        _check_writable(plot)
+        check_writable(plot)
     loaded = _load(model)
     if not read.asked:
         raise UserError(f"nothing is asked in {question!r}: name a variable before the '|'")
@@ -160,7 +168,7 @@ def sample(
     if count < 1:
         raise UserError(f"-n must be at least 1, got {count}")
     evidence = parse_evidence(given)
-    _check_table(out)
+    check_table(out)
     loaded = _load(model)
     _check_names(loaded, evidence)
     _write(loaded.given(evidence).sample(count, seed=seed), out)
@@ -176,21 +184,22 @@ def fill(
     ] = None,
     seed: Seed = 0,
     missing: Missing = None,
+    unseen: UnseenValues = "refuse",
 ) -> None:
     """Fill the unknown cells of a table; what is known stays as it is."""
     if draws is not None and draws < 1:
         raise UserError(f"--draws must be at least 1, got {draws}")
-    _check_table(out)
+    check_table(out)
     loaded = _load(model)
-    frame = _read(table, missing or ())
+    frame = _read(table, (*loaded.schema.missing, *(missing or ())))
     if draws is None:
-        _write(loaded.fill(frame, seed=seed), out)
+        _write(loaded.fill(frame, seed=seed, unseen=unseen), out)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
     import pandas as pd
 
-    filled = loaded.fill(frame, draws=draws, seed=seed)
+    filled = loaded.fill(frame, draws=draws, seed=seed, unseen=unseen)
     for index, one in enumerate(filled):
         one.insert(0, "draw", index)
     _write(pd.concat(filled, ignore_index=True), out)
@@ -204,6 +213,7 @@ def score(
     orders: Annotated[int, typer.Option(help="average the probability over this many orders")] = 1,
     per_row: Annotated[bool, typer.Option("--per-row", help="one number a row")] = False,
     missing: Missing = None,
+    unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
     """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error."""
@@ -212,10 +222,10 @@ def score(
         raise UserError(f"--orders must be at least 1, got {orders}")
     loaded = _load(model)
     _check_names(loaded, known)
-    frame = _read(table, missing or ())
+    frame = _read(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(table)!r} has no rows to score")
-    scores = loaded.log_prob(frame, given=known or None, orders=orders)
+    scores = loaded.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
     rows = len(scores)
     error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
     result: dict[str, Any] = {
@@ -228,7 +238,8 @@ def score(
     if as_json:
         show.print_json({**result, "log_prob": scores.tolist()} if per_row else result)
         return
-    summary = f"{result['mean']:.4f} ± {error:.4f} nats per row ({rows} rows)"
+    spread = f" ± {error:.4f}" if rows > 1 else ""
+    summary = f"{result['mean']:.4f}{spread} nats per row ({rows} row{'s' if rows > 1 else ''})"
     if per_row:
         scores.rename("log_prob").to_csv(sys.stdout, index_label="row")
     typer.echo(summary, err=per_row)
@@ -262,7 +273,7 @@ def demo(
     """Fit on data that comes with scikit-learn, hide cells, fill them, and write a report with pictures."""
     from anyorder.demo import run_demo
 
-    _check_writable(out)
+    check_writable(out)
     result = run_demo(out, minutes=minutes, seed=seed, progress=sys.stderr.isatty() and not as_json)
     if as_json:
         show.print_json(result)
@@ -272,19 +283,25 @@ def demo(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status (0 done, 2 a user's mistake, 130 interrupted)."""
+    """Run one command; gives the exit status (0 done, 1 our own fault, 2 a user's mistake, 130 interrupted)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         # A warning of the library is a remark to the user, not a line of source code.
         warnings.showwarning = _remark
+        warnings.simplefilter("default", UserWarning)
         return _run(given)
 
 
 def _run(given: list[str]) -> int:
     try:
-        status = app(given or ["--help"], prog_name="anyorder", standalone_mode=False)
+        # Not app(): it would turn an interruption and a closed pipe into exit codes of its own.
+        command = typer.main.get_command(app)
+        with command.make_context("anyorder", given or ["--help"]) as context:
+            command.invoke(context)
         sys.stdout.flush()
-        return status if isinstance(status, int) else 0
+        return 0
+    except typer.Exit as error:
+        return error.exit_code
     except UserError as error:
         return _complain(str(error))
     except _UsageError as error:
@@ -294,11 +311,17 @@ def _run(given: list[str]) -> int:
         # `anyorder sample ... | head`: the reader has enough. Keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
-        return _complain(f"{error.strerror or error}: {error.filename!r}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("anyorder: interrupted\n")
         return 130
+    except Exception as error:  # noqa: BLE001 (a user of a command line is not helped by a traceback)
+        if isinstance(error, OSError) and error.strerror:  # a missing file, a full disk
+            return _complain(error.strerror + (f": {error.filename!r}" if error.filename else ""))
+        if os.environ.get("ANYORDER_DEBUG"):
+            traceback.print_exc()
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _complain(f"internal error: {said} (please report; ANYORDER_DEBUG=1 shows the traceback)")
+        return 1
 
 
 def _remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
@@ -332,43 +355,6 @@ def _write(frame: pd.DataFrame, path: Path | None) -> None:
     from anyorder.data.files import write_table
 
     write_table(frame, path)
-
-
-def _check_writable(path: Path | None) -> None:
-    """A wrong path must be found before two minutes of training, not after."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UserError(f"{str(path)!r} is a folder: name a file")
-    if not path.absolute().parent.is_dir():
-        raise UserError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
-
-
-def _check_table(path: Path | None) -> None:
-    """As above, and the ending must be one that a table can be written in."""
-    if path is None or str(path) == "-":
-        return
-    from anyorder.data.files import PARQUET_SUFFIXES, TEXT_SUFFIXES
-
-    endings = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), *PARQUET_SUFFIXES)
-    if not path.name.lower().endswith(endings):
-        raise UserError(f"cannot write {str(path)!r}: the name must end in one of {', '.join(endings)}")
-    _check_writable(path)
-
-
-def _configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A TOML file, or the card of a fitted model, as (arguments of fit, training options)."""
-    if path is None:
-        return {}, {}
-    if path.suffix == ".anyorder":
-        card = _load(path).card
-        return dict(card["arguments"]), dict(card["config"])
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
-    arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
-    return arguments, content
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:

@@ -18,8 +18,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from anyorder import advice
 from anyorder.cells import (
     MICROSECONDS_PER_DAY,
+    SINGLE,
     Mask,
     Numbers,
     Series,
@@ -33,7 +35,7 @@ from anyorder.cells import (
     ticks,
     times,
 )
-from anyorder.errors import nearest
+from anyorder.errors import UserError, nearest
 from anyorder.lattice import Lattice
 from anyorder.restore import levels_as, numbers_as, times_as
 from anyorder.schema import Kind, Level, Variable
@@ -42,6 +44,9 @@ from anyorder.warp import Warp
 WarpName = Literal["normal_scores", "standard"]
 LARGEST_WHOLE = 2.0**52
 """Above this a float64 cannot tell whole numbers from their halves."""
+
+SMALLEST = 1e-150
+"""The square of a spread below this is no longer a float64."""
 
 MOST_DAYS = 5e6
 """Further from now than any calendar; keeps microseconds within int64."""
@@ -65,6 +70,10 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, values: Numbers) -> Series:
         """The column these model values stand for, in its own dtype; NaN becomes a missing cell."""
+
+    def decode_as(self, variable: Variable, values: Numbers) -> Series:
+        """As :meth:`decode`, in the form of ``variable``: the same variable with another dtype, say."""
+        return dataclasses.replace(self, variable=variable).decode(values)  # type: ignore[type-var]
 
     @abstractmethod
     def measure(self, values: Numbers) -> Numbers:
@@ -118,24 +127,40 @@ class LevelCodec(Codec):
         return None
 
     def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        codes, known, unseen = self.encode_seen(column, marks)
+        if unseen.any():
+            row = int(np.argmax(unseen))
+            value = plain(column.iloc[row])
+            single = column.index[row] == SINGLE
+            way_out = "" if single else f"; to leave such cells out, use {advice.UNSEEN}"
+            refuse(self.variable.name, column, row, f"{value!r} is not one of its values; {self._hint(value)}{way_out}")
+        return codes, known
+
+    def encode_seen(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask, Mask]:
+        """Codes (0 where there is none), which cells are known, and which hold a value that is none of the levels."""
         missing = missing_cells(column, marks)
         if self.variable.kind is Kind.ATOMS:
             missing |= missing_cells(column, marks, words=True)
-            return self._nearest_atom(column, missing), ~missing
-        values, where = distinct(column, missing, self.variable.name)
-        table = np.zeros(len(values))
-        for entry, value in enumerate(values):
-            code = self._find(value)
-            if code is None:
-                row = int(np.flatnonzero(~missing)[np.argmax(where == entry)])
-                hint = nearest(value, self.variable.levels)
-                refuse(self.variable.name, column, row, f"{value!r} is not one of its values; {hint}")
-            table[entry] = code
-        codes = np.zeros(len(column))
-        codes[~missing] = table[where]
-        return codes, ~missing
+            codes = self._nearest_atom(column, missing)
+        else:
+            values, where = distinct(column, missing, self.variable.name)
+            found = [self._find(value) for value in values]
+            table = np.array([np.nan if code is None else code for code in found], dtype=np.float64)
+            codes = np.zeros(len(column))
+            codes[~missing] = table[where]
+        unseen = np.isnan(codes)
+        return np.where(unseen, 0.0, codes), ~missing & ~unseen, unseen
+
+    def _hint(self, value: Level) -> str:
+        levels, name = self.variable.levels, self.variable.name
+        if self.variable.kind is not Kind.ATOMS:
+            return nearest(value, levels, noun="values")
+        whole = all(float(level).is_integer() for level in levels) and float(value).is_integer()
+        others = advice.kind(name, "integer" if whole else "continuous")
+        return f"valid values: {', '.join(map(str, levels))}. If it can take others, fit with {others}"
 
     def _nearest_atom(self, column: Series, missing: Mask) -> Numbers:
+        """The code of each number, NaN where it is none of the levels."""
         given = numbers(column, missing, self.variable.name)
         atoms = np.array([float(level) for level in self.variable.levels])
         order = np.argsort(atoms)
@@ -143,13 +168,8 @@ class LevelCodec(Codec):
         codes = order[np.searchsorted(middles, given)]
         # 0.1 read from a file is not quite the 0.1 of a float32 column.
         narrow = {"float16": 1e-3, "Float32": 1e-6, "float32": 1e-6}.get(self.variable.dtype, 1e-12)
-        off = np.flatnonzero(~missing & (np.abs(atoms[codes] - given) > narrow * np.abs(atoms[codes])))
-        if len(off):
-            shown = ", ".join(str(level) for level in self.variable.levels)
-            name = self.variable.name
-            advice = f"if it can take others, fit with kinds={{{name!r}: 'continuous'}}"
-            refuse(name, column, int(off[0]), f"{given[off[0]]:g} is not one of its values {shown}; {advice}")
-        return np.where(missing, 0.0, codes)
+        off = ~missing & (np.abs(atoms[codes] - given) > narrow * np.abs(atoms[codes]))
+        return np.where(missing, 0.0, np.where(off, np.nan, codes))
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
@@ -195,7 +215,9 @@ class LineCodec(Codec):
             origin = int(known.min()) // MICROSECONDS_PER_DAY * MICROSECONDS_PER_DAY
         blank = cls(variable, Warp.affine(0.0, 1.0), origin)
         step = 1 / 86_400 if variable.resolution == "second" else None
-        return cls(variable, fitted_warp(blank._numbers(column, missing)[~missing], warp, step), origin)
+        known_numbers = blank._numbers(column, missing)[~missing]
+        _refuse_tiny(known_numbers, variable.name)
+        return cls(variable, fitted_warp(known_numbers, warp, step), origin)
 
     def _numbers(self, column: Series, missing: Mask) -> Numbers:
         if self.variable.kind is not Kind.DATETIME:
@@ -260,7 +282,8 @@ class LatticeCodec(Codec):
             expected = "a whole day, as in the table the model was fitted on"
         else:
             given = numbers(column, missing, name)
-            expected = f"a whole number below 2**52; if others can occur, fit with kinds={{{name!r}: 'continuous'}}"
+            others = advice.kind(name, "continuous")
+            expected = f"a whole number below 2**52; if others can occur, fit with {others}"
         off = np.flatnonzero((given != np.rint(given)) | (np.abs(given) > LARGEST_WHOLE))
         if len(off):
             refuse(name, column, int(off[0]), f"got {plain(column.iloc[int(off[0])])}, expected {expected}")
@@ -301,7 +324,8 @@ def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
 
 def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:
     """The warp of that name for these values; a shift where they do not vary. ``step``: their spacing, if known."""
-    location, scale = (float(values.mean()), float(values.std())) if len(values) else (0.0, 0.0)
+    location = float(values.mean()) if len(values) else 0.0
+    scale = _deviation(values)
     if not scale > 1e-12 * abs(location):
         return Warp.affine(location, step or 1.0)
     if warp == "standard":
@@ -309,10 +333,27 @@ def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> W
     return Warp.normal_scores(values, minimum_scale=step or rounding_step(values))
 
 
+def _deviation(values: Numbers) -> float:
+    """The standard deviation; scaled first, since squares of small numbers vanish sooner than the numbers."""
+    size = float(np.abs(values).max()) if len(values) else 0.0
+    return float((values / size).std()) * size if size > 0 else 0.0
+
+
+def _refuse_tiny(values: Numbers, name: str) -> None:
+    if len(values) and values.min() < values.max() and _deviation(values) < SMALLEST:
+        raise UserError(
+            f"column {name!r} varies by less than {SMALLEST:g}, which is too little to compute with; use another unit"
+        )
+
+
 def rounding_step(values: Numbers) -> float | None:
     """The power of ten to which all values are rounded, from 1 down to 1e-6: there is no finer structure to learn."""
+    usual = float(np.median(np.abs(values)))
     for digits in range(7):
         scaled = values * 10.0**digits
-        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all()):
+        whole = np.rint(scaled)
+        # Of the size of the values themselves: numbers around 1e-12 are not zeros with an error.
+        slack = 1e-9 * np.maximum(min(1.0, usual * 10.0**digits), np.abs(scaled))
+        if bool((np.abs(scaled - whole) <= slack).all()) and whole.min() < whole.max():
             return 10.0**-digits
     return None

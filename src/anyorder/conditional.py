@@ -8,7 +8,7 @@ coherent; averaging K of them is the log of the mean *probability* (SFARM eq. 14
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,9 @@ from torch import Tensor
 from anyorder.answer import Answer
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.networks.base import rows_at_once
 from anyorder.protocols import Protocol, Random
 from anyorder.query import Query
-
-# Rows scored or drawn at once: bounds memory, not the result.
-ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -79,9 +77,10 @@ class Conditional:
         index = self.model.schema.index(name)
         if index in self._encoded:
             raise UserError(f"{name!r} is given ({self.evidence[name]!r}); ask for another variable")
-        values, known = self._row()
+        values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
-            distribution = self.model.distribution(values, known, index)
+            features = self.model.features_beside(values, known)[:, index].cpu()
+            distribution = self.model.heads.distribution(features, index)
         return Answer(self.model.schema.variables[index], self.model.encoding, distribution)
 
     def log_prob(
@@ -140,6 +139,12 @@ class Conditional:
         return values, known
 
 
+def row_chunks(model: AnyOrderModel, rows: int) -> Iterator[slice]:
+    """Rows in parts that fit into memory; the parts do not change a result, only when random draws are taken."""
+    size = min(rows_at_once(model.network.layout), 4096)
+    return (slice(start, start + size) for start in range(0, rows, size))
+
+
 def order_protocols(model: AnyOrderModel, orders: int) -> list[Protocol]:
     """The model's own order first; further ones are drawn at random."""
     if orders < 1:
@@ -157,8 +162,7 @@ def log_probs(
     out = np.zeros((orders, len(values)))
     generator = torch.Generator(device=model.device).manual_seed(seed)
     for which, protocol in enumerate(order_protocols(model, orders)):
-        for start in range(0, len(values), ROWS_AT_ONCE):
-            rows = slice(start, start + ROWS_AT_ONCE)
+        for rows in row_chunks(model, len(values)):
             part = query.rows(rows)
             part = Query(part.evidence.to(model.device), part.asked.to(model.device))
             chain = protocol.chain(part, generator)
@@ -175,8 +179,7 @@ def draws(
     """One joint draw of the asked variables for every row, in model units; evidence is left as it is."""
     out = values.numpy().copy()
     generator = torch.Generator(device=model.device).manual_seed(seed)
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
+    for rows in row_chunks(model, len(values)):
         part = query.rows(rows)
         part = Query(part.evidence.to(model.device), part.asked.to(model.device))
         drawn = model.draw(values[rows].to(model.device), model.chain(part, generator), generator)

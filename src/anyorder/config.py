@@ -29,13 +29,13 @@ class Config:
 
     encoding: str = "auto"
     components: int = 10  # of the mixture that a number's distribution is made of
-    trial: float = 0.2
+    trial: float = 0.35
     validation_share: float = 0.1
     most_validation_rows: int = 10_000
     network: Mapping[str, Any] = field(default_factory=lambda: {"name": "residual_mlp"})
     protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "canonical"})
     masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
-    objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto", "reweight": False})
+    objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
     training: Options = field(default_factory=Options)
 
     def __post_init__(self) -> None:
@@ -45,12 +45,16 @@ class Config:
             raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
         if not 0 < self.trial <= 0.5:
             raise UserError(f"trial must lie in (0, 0.5], got {self.trial!r}")
+        if self.most_validation_rows < 2:
+            raise UserError(f"most_validation_rows must be 2 or more, got {self.most_validation_rows!r}")
         if self.components < 1:
             raise UserError(f"components must be 1 or more, got {self.components!r}")
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None) -> Config:
         """From a mapping such as a TOML file holds; ``minutes`` wins over the file's."""
+        if given is not None and not isinstance(given, Mapping):
+            raise UserError(f"config must be a mapping of options, as a TOML file holds them; got {given!r}")
         given = dict(given or {})
         training = dict(_section(given.pop("training", {}), "training"))
         if minutes is not None:
@@ -83,6 +87,9 @@ def _checked(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict[str, A
         number = default is None or (isinstance(default, int | float) and not isinstance(default, bool))
         if number and (isinstance(value, bool) or not isinstance(value, int | float | type(None))):
             raise UserError(f"{noun} {name!r} must be a number, got {value!r}")
-        if isinstance(default, int) and isinstance(value, float) and not value.is_integer():
-            raise UserError(f"{noun} {name!r} must be a whole number, got {value!r}")
+        whole = isinstance(default, int) or name == "steps"
+        if whole and isinstance(value, float):
+            if not value.is_integer():
+                raise UserError(f"{noun} {name!r} must be a whole number, got {value!r}")
+            given = {**given, name: int(value)}
     return dict(given)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+from anyorder.atomic import atomic_path
 from anyorder.errors import UserError
 
 
@@ -16,6 +17,10 @@ class Curve(ABC):
     @abstractmethod
     def point(self, run: str, step: int, numbers: Mapping[str, float]) -> None:
         """Note these numbers of ``run`` at ``step``."""
+
+    @abstractmethod
+    def forget(self, run: str, after: int) -> None:
+        """Drop what was noted of ``run`` beyond a step: a resumed run notes it again, a fresh one starts at 0."""
 
 
 class JsonLines(Curve):
@@ -27,6 +32,17 @@ class JsonLines(Curve):
     def point(self, run: str, step: int, numbers: Mapping[str, float]) -> None:
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"run": run, "step": step, **numbers}) + "\n")
+
+    def forget(self, run: str, after: int) -> None:
+        if not self.path.exists():
+            return
+        try:
+            points = [json.loads(line) for line in self.path.read_text(encoding="utf-8").splitlines()]
+            kept = [point for point in points if point["run"] != run or point["step"] <= after]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{str(self.path)!r} exists and is no training curve; name another file") from error
+        with atomic_path(self.path) as beside:
+            beside.write_text("".join(json.dumps(point) + "\n" for point in kept), encoding="utf-8")
 
 
 class TensorBoard(Curve):
@@ -47,3 +63,9 @@ class TensorBoard(Curve):
         for name, value in numbers.items():
             self._writers[run].add_scalar(name, value, step)
         self._writers[run].flush()
+
+    def forget(self, run: str, after: int) -> None:
+        if run in self._writers:
+            self._writers.pop(run).close()
+        # Event files are only added to; purge_step tells TensorBoard to leave out what older ones say beyond it.
+        self._writers[run] = self._open(str(self._folder / run), purge_step=after)

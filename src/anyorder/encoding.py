@@ -10,10 +10,11 @@ Columns are read one at a time, so memory stays at the size of the result.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,10 @@ from anyorder.errors import UserError, nearest
 from anyorder.schema import Schema, Variable
 from anyorder.warp import Warp
 
-__all__ = ["Codec", "Encoding", "LatticeCodec", "LevelCodec", "LineCodec", "WarpName"]
+__all__ = ["Codec", "Encoding", "LatticeCodec", "LevelCodec", "LineCodec", "Unseen", "WarpName"]
+
+Unseen: TypeAlias = Literal["refuse", "missing"]
+"""What to do with a cell whose value is none of the levels that its variable was fitted on."""
 
 
 @dataclass(frozen=True)
@@ -60,29 +64,61 @@ class Encoding:
         return self.codecs[self.schema.index(name)]
 
     def encode(
-        self, frame: pd.DataFrame
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse"
     ) -> tuple[Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]]:
         """Model values (0 where unknown) and which cells are known.
 
-        A variable without a column is unknown in every row; a column without a variable is a mistake, unless
-        it was left out when the model was fitted.
+        A variable without a column is unknown in every row. A column without a variable is a mistake, a misspelling
+        of a variable that has no column; where every variable has one, it is ignored with a warning.
+        ``unseen="missing"`` takes a value that is none of a variable's levels for an unknown cell.
         """
-        ignored = self._ignored
+        values, known, _ = self.encode_seen(frame, unseen)
+        return values, known
+
+    def encode_seen(
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse"
+    ) -> tuple[
+        Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]
+    ]:
+        """As :meth:`encode`, and which of the unknown cells hold a value that the model never saw."""
+        if unseen not in get_args(Unseen):
+            raise UserError(f"unknown choice unseen={unseen!r}; {nearest(unseen, get_args(Unseen), noun='choices')}")
+        columns = self._columns(frame)
+        values = np.zeros((len(frame), len(self.schema)))
+        known = np.zeros(values.shape, dtype=bool)
+        strange = np.zeros(values.shape, dtype=bool)
+        marks = self.schema.missing
+        for place, codec in enumerate(self.codecs):
+            column = columns.get(codec.variable.name)
+            if column is None:
+                continue
+            if unseen == "missing" and isinstance(codec, LevelCodec):
+                values[:, place], known[:, place], strange[:, place] = codec.encode_seen(column, marks)
+            else:
+                values[:, place], known[:, place] = codec.encode(column, marks)
+        counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
+        if any(counts.values()):
+            shown = ", ".join(f"{count} in {name!r}" for name, count in counts.items() if count)
+            warnings.warn(f"values never seen in training, taken for unknown: {shown}", UserWarning, stacklevel=4)
+        return values, known, strange
+
+    def _columns(self, frame: pd.DataFrame) -> dict[str, Series]:
+        """The columns by name, once it is clear what to make of each."""
         columns: dict[str, Series] = {}
         for position, label in enumerate(frame.columns):
             name = str(label)
             if name in columns:
                 raise UserError(f"column {name!r} appears more than once; rename or remove the others")
-            if name not in self.schema and name not in ignored:
-                hint = nearest(name, self.schema.names)
-                raise UserError(f"the model knows no column {name!r}; {hint} (or remove the column)")
             columns[name] = frame.iloc[:, position]
-        values = np.zeros((len(frame), len(self.schema)))
-        known = np.zeros(values.shape, dtype=bool)
-        for place, codec in enumerate(self.codecs):
-            if codec.variable.name in columns:
-                values[:, place], known[:, place] = codec.encode(columns[codec.variable.name], self.schema.missing)
-        return values, known
+        extra = [name for name in columns if name not in self.schema and name not in self._ignored]
+        absent = [name for name in self.schema.names if name not in columns]
+        if extra and absent:
+            hint = nearest(extra[0], self.schema.names)
+            raise UserError(f"the model knows no column {extra[0]!r}; {hint} (or remove the column)")
+        if extra:
+            shown = ", ".join(map(repr, extra))
+            warnings.warn(f"columns the model does not know, ignored: {shown}", UserWarning, stacklevel=5)
+        return columns
 
     def encode_column(self, name: str, column: Any) -> tuple[Float[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
         """One column, given as a Series, an array or a list."""

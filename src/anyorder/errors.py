@@ -13,10 +13,10 @@ class UserError(ValueError):
     """
 
 
-def nearest(name: object, options: Iterable[object], limit: int = 8) -> str:
+def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: str = "names") -> str:
     """A hint such as ``did you mean 'rooms'?`` for an unknown name.
 
-    When nothing comes close, the first few valid names are listed instead.
+    When nothing comes close, the first few valid names (or whatever ``noun`` calls them) are listed instead.
     """
     valid = [str(option) for option in options]
     close = difflib.get_close_matches(str(name), valid, n=1, cutoff=0.6)
@@ -28,4 +28,4 @@ def nearest(name: object, options: Iterable[object], limit: int = 8) -> str:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(repr(option) for option in valid[:limit])
     more = f", ... ({len(valid)} in all)" if len(valid) > limit else ""
-    return f"valid names: {shown}{more}"
+    return f"valid {noun}: {shown}{more}"

@@ -10,32 +10,34 @@ import numpy as np
 import pandas as pd
 import torch
 
-from anyorder.conditional import ROWS_AT_ONCE, draws
-from anyorder.encoding import Codec, LevelCodec
+from anyorder.conditional import draws, row_chunks
+from anyorder.encoding import Codec, LevelCodec, Unseen
 from anyorder.model import AnyOrderModel
+from anyorder.place import place
 from anyorder.query import Query
 
 
-def fill_point(model: AnyOrderModel, frame: pd.DataFrame) -> pd.DataFrame:
+def fill_point(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
     """``frame`` with each unknown cell at its conditional mean or most probable level."""
-    values, observed = model.encoding.encode(frame)
+    values, observed, strange = model.encoding.encode_seen(frame, unseen)
     best = np.zeros_like(values)
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
+    for rows in row_chunks(model, len(values)):
         if not observed[rows].all():
             best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
-    return _merged(model, frame, best, observed)
+    return _merged(model, frame, np.where(observed, values, best), observed, strange)
 
 
-def fill_draws(model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int) -> list[pd.DataFrame]:
+def fill_draws(
+    model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int, unseen: Unseen = "refuse"
+) -> list[pd.DataFrame]:
     """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
-    values, observed = model.encoding.encode(frame)
+    values, observed, strange = model.encoding.encode_seen(frame, unseen)
     known = torch.as_tensor(observed)
     query = Query(known, ~known)
     filled = []
     for number in range(count):
         drawn = draws(model, torch.as_tensor(values), query, seed=seed * 1_000_003 + number)
-        filled.append(_merged(model, frame, drawn, observed))
+        filled.append(_merged(model, frame, drawn, observed, strange))
     return filled
 
 
@@ -46,7 +48,7 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
     features = model.features_beside(values.to(device), known.to(device))
     best = np.zeros(values.shape)
     for variable, codec in enumerate(model.encoding.codecs):
-        rows = (~known[:, variable]).nonzero()[:, 0]
+        rows = np.flatnonzero(~known[:, variable].numpy())
         if not len(rows):
             continue
         distribution = model.heads.distribution(features[rows, variable], variable)
@@ -64,18 +66,19 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
     return best
 
 
-def _merged(model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray) -> pd.DataFrame:
-    """The user's own cells where they are known, decoded ones elsewhere; columns, index and dtypes as they were."""
-    decoded = model.encoding.decode(values, index=frame.index)
+def _merged(
+    model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray, strange: np.ndarray
+) -> pd.DataFrame:
+    """The user's own cells where there are any, those the model never saw too, and decoded ones elsewhere."""
     filled = frame.copy()
-    for position, variable in enumerate(model.schema.variables):
-        name = variable.name
+    for position, codec in enumerate(model.encoding.codecs):
+        name = codec.variable.name
+        column = values[:, position]
         if name not in filled.columns:
-            filled[name] = decoded[name]
+            filled[name] = codec.decode(column).set_axis(frame.index)
             continue
-        unknown = ~observed[:, position]
-        if not unknown.any():
-            continue
-        column = frame[name].astype(object).where(~pd.Series(unknown, index=frame.index), decoded[name].astype(object))
-        filled[name] = column.astype(decoded[name].dtype)
+        known = np.flatnonzero(observed[:, position])
+        unknown = np.flatnonzero(~observed[:, position] & ~strange[:, position])
+        if len(unknown):
+            filled[name] = place(codec, frame[name], unknown, column[unknown], known, column[known])
     return filled

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from anyorder.encoding import Encoding
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank
-from anyorder.heads.base import Distribution
 from anyorder.layout import Layout
 from anyorder.networks import ChainNetwork, Network, networks
 from anyorder.protocols import Protocol, protocols
@@ -98,6 +97,8 @@ class AnyOrderModel(nn.Module):
 
     def step_log_prob(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps"]:
         """log p of each step of the chain, 0 at padding: they sum to log p(x_asked | x_evidence)."""
+        if chain.steps == 0:
+            return values.new_zeros(chain.order.shape)
         features = self.network.along(values, chain)
         row, position = chain.counted.nonzero(as_tuple=True)
         target = chain.order[row, position]
@@ -125,6 +126,8 @@ class AnyOrderModel(nn.Module):
     ) -> Float[Tensor, "batch variables"]:
         """``values`` with the asked variables replaced by one joint draw given the evidence."""
         values = values.where(chain.evidence, 0.0)
+        if chain.steps == 0:
+            return values
         walk = self.network.walk(values, chain)
         for step in range(chain.steps):
             target = chain.order[:, step]
@@ -134,12 +137,6 @@ class AnyOrderModel(nn.Module):
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values
-
-    def distribution(
-        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
-    ) -> Distribution:
-        """p(x_variable | x_known), one per row."""
-        return self.heads.distribution(self.features_beside(values, known)[:, variable], variable)
 
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:

@@ -3,10 +3,10 @@
     z = Phi^-1(F(x)),   dz/dx = f(x) / phi(z)
 
 with F the kernel-smoothed cdf of the column. The kernels work on y = asinh((x - median) / spread), in which heavy tails
-are only exponential, and each row's kernel is as wide as its neighbourhood, so that narrow clusters and long
-tails are resolved alike. One factor on all widths maximises the leave-one-out likelihood, with equal values left out
-together: ties carry no news about smoothness and would otherwise drive it to zero. One pseudo-row (at most 2 %)
-of a wide normal keeps F moving where there are no data.
+are only exponential; they are all of one width, or each as wide as its row's neighbourhood. Which of the two, and a
+factor on all widths, is what maximises the leave-one-out likelihood, with equal values left out together: ties carry
+no news about smoothness and would otherwise drive the width to zero. One pseudo-row (at most 2 %) of a wide normal
+keeps F moving where there are no data.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 COMPARED = 1000  # rows whose pairs choose the kernel width: the matrix of pairs stays at 8 MB
+ONE_WIDTH = 0.5  # in y, where the middle half of a normal column is 1.3 wide: the width before its factor
+FACTORS = 12  # tried on the widths
 SUMMARY = 2048  # order statistics that stand for a longer column when F is evaluated
 LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that follow the data's own extremes
 STRIDE = 0.75  # no bin is longer than this in y, so that x at most doubles across a tail bin
@@ -40,7 +42,7 @@ def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_s
     compressed = (torch.from_numpy(column - location) / spread).asinh()
     smooth = _Smoothed(compressed, (minimum_scale or 0.0) / spread)
 
-    y = smooth.places(min(knots, 2 + math.isqrt(4 * len(column))))
+    y = smooth.places(min(knots, 2 + math.isqrt(16 * len(column))))
     x = location + spread * y.sinh()
     z, dz_dy = smooth.score(y)
     widen = min(WIDEN, max(1.0, 1 / float(smooth.score(smooth.column[:: 1 + len(smooth.column) // 128])[0].std())))
@@ -74,26 +76,42 @@ def _widths(column: Float[Tensor, " rows"]) -> Float[Tensor, " rows"]:
     return width.clamp(min=0.05 * typical)
 
 
-def _factor(column: Float[Tensor, " rows"]) -> float:
-    """The factor on all kernel widths of greatest leave-one-out likelihood, on the grid 2^(1 - j/2)."""
-    if len(column) > COMPARED:
-        chosen = np.sort(np.random.default_rng(0).choice(len(column), COMPARED, replace=False))
-        column = column[torch.from_numpy(chosen)]
+def _kernel_widths(column: Float[Tensor, " rows"]) -> Float[Tensor, " rows"]:
+    """The width of each row's kernel: as wide as its neighbourhood, or the same for all, whichever predicts better.
+
+    Neighbourhoods follow long tails, one width follows clusters of equal shape; leave-one-out likelihood decides.
+    """
     rows = len(column)
-    width = _widths(column)
+    if rows > COMPARED:
+        chosen = torch.from_numpy(np.sort(np.random.default_rng(0).choice(rows, COMPARED, replace=False)))
+    else:
+        chosen = torch.arange(rows)
+    few = column[chosen]
+    options = [(_widths(few), _widths(column)), (torch.full_like(few, ONE_WIDTH), torch.full_like(column, ONE_WIDTH))]
+    best, result = -math.inf, options[0][1]
+    for sketch, width in options:
+        score, factor = _factor(few, sketch)
+        if score > best:
+            best, result = score, factor * width
+    return result
+
+
+def _factor(column: Float[Tensor, " rows"], width: Float[Tensor, " rows"]) -> tuple[float, float]:
+    """The greatest leave-one-out likelihood over factors 2^(1 - j/2) on all kernel widths, and that factor."""
+    rows = len(column)
     distance = column[:, None] - column
     # Halving the square of the factor squares every kernel value: one exp serves the whole grid.
     kernel = torch.exp(-0.5 * (distance / (2 * width)).square()).masked_fill(distance == 0, 0.0)
     wide = 1e-2 / float(column[-1] - column[0]) if rows > 1 and column[-1] > column[0] else 1.0
     best, factor, result = -math.inf, 2.0, 2.0
-    for _ in range(8):
+    for _ in range(FACTORS):
         # The pseudo-row is a floor: no single isolated value may decide.
         score = float(torch.log((kernel / width).sum(1) / factor + wide).sum())
         if score > best:
             best, result = score, factor
         kernel *= kernel
         factor /= math.sqrt(2)
-    return result
+    return best, result
 
 
 class _Smoothed:
@@ -103,7 +121,7 @@ class _Smoothed:
         rows = len(column)
         index = torch.linspace(0, rows - 1, min(rows, SUMMARY), dtype=torch.float64).round().long()
         self.column = column[index]
-        self.width = (_factor(column) * _widths(column)[index]).clamp(min=least)
+        self.width = _kernel_widths(column)[index].clamp(min=least)
         self.middle = float(column.mean())
         self.wide = max(2 * float(column.std(correction=0)), float(column[-1] - column[0]) / 4, least)
         self.pseudo = min(0.02, 1 / (rows + 1))

@@ -12,7 +12,7 @@ Cells that are missing are never known and never asked.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import torch
@@ -29,14 +29,21 @@ from anyorder.protocols import Canonical, Protocol
 
 @dataclass(frozen=True)
 class Scores:
-    """log p of the steps that a batch counts, and how much each of them counts."""
+    """log p of the steps that a batch counts in model units, its shift to the units of the data, and its weight."""
 
     log_prob: Float[Tensor, "batch steps"]
+    log_det: Float[Tensor, "batch steps"]
     weight: Float[Tensor, "batch steps"]
 
     def mean(self) -> Float[Tensor, ""]:
         """Nats per counted step."""
-        return (self.log_prob * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
+        return ((self.log_prob + self.log_det) * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
+
+    def total(self, floor: float) -> tuple[float, float]:
+        """Sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others."""
+        log_prob = self.log_prob.double().nan_to_num(nan=floor).clamp(min=floor)
+        total = (log_prob + self.log_det.double()) * self.weight.double()
+        return total.sum().item(), self.weight.double().sum().item()
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Objective(ABC):
 
     masking: Masking
     protocol: Protocol
-    reweight: bool = True
+    reweight: bool = False
 
     @abstractmethod
     def scores(
@@ -58,7 +65,7 @@ class Objective(ABC):
         log_det: Float[Tensor, "batch variables"],
         generator: torch.Generator,
     ) -> Scores:
-        """Draw one query a row and score its steps, in the units of the data (``log_det`` is added to each step)."""
+        """Draw one query a row and score its steps; ``log_det`` carries each cell into the units of the data."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ class Parallel(Objective):
         asked = (observed & ~known & (drawn.next >= 0)[:, None]).to(log_det.dtype)
         # Each row counts once, whatever the number of its unknown cells: the 1 / (N - |e|) of eq. 7.
         weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-        return Scores(model.log_prob_beside(values, known) + log_det, weight)
+        return Scores(model.log_prob_beside(values, known), log_det, weight)
 
 
 @dataclass(frozen=True)
@@ -101,17 +108,21 @@ class Edges(Objective):
             weight = torch.zeros_like(log_det)
             row = (drawn.next >= 0).nonzero()[:, 0]
             weight[row, drawn.next[row]] = 1.0
-        return Scores(model.log_prob_beside(values, drawn.known) + log_det, weight)
+        return Scores(model.log_prob_beside(values, drawn.known), log_det, weight)
 
 
 @dataclass(frozen=True)
 class WholeChain(Objective):
     """Every step of the chain, evidence part and asked part both counted.
 
-    There is nothing to reweight: each step of a drawn chain is walked once.
+    Each step of a drawn chain is walked once, so there is nothing to reweight.
     """
 
     name: ClassVar[str] = "chain"
+
+    def __post_init__(self) -> None:
+        if self.reweight:
+            raise UserError("the objective 'chain' counts every step once: leave reweight out, or use 'parallel'")
 
     def scores(
         self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
@@ -121,7 +132,7 @@ class WholeChain(Objective):
         chain = self.protocol.chain(query, generator).whole()
         steps = model.step_log_prob(values, chain)
         shift = log_det.gather(1, chain.order.clamp(min=0))
-        return Scores(steps + shift, chain.counted.to(log_det.dtype))
+        return Scores(steps, shift, chain.counted.to(log_det.dtype))
 
 
 OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Parallel, Edges, WholeChain)}
@@ -133,4 +144,9 @@ def objective_for(model: AnyOrderModel, masking: Masking, name: str = "auto", **
         name = "chain" if isinstance(model.network, ChainNetwork) else "parallel"
     if name not in OBJECTIVES:
         raise UserError(f"unknown objective {name!r}; {nearest(name, [*OBJECTIVES, 'auto'])}")
-    return OBJECTIVES[name](masking, model.protocol, **options)
+    cls = OBJECTIVES[name]
+    valid = [field.name for field in fields(cls) if field.name not in ("masking", "protocol")]
+    for option in options:
+        if option not in valid:
+            raise UserError(f"objective {name!r} has no option {option!r}; {nearest(option, valid)}")
+    return cls(masking, model.protocol, **options)

@@ -13,7 +13,7 @@ from anyorder.train import Watch
 
 
 @contextmanager
-def training_bar(show: bool, minutes: float | None) -> Iterator[Watch | None]:
+def training_bar(show: bool) -> Iterator[Watch | None]:
     """A bar on standard error that a trainer keeps up to date; nothing where ``show`` is False."""
     if not show:
         yield None

@@ -61,7 +61,11 @@ class Registry(Generic[T]):
                     f"{self.noun} {description['name']!r} has no option {key!r}; {nearest(key, sorted(known))}"
                 )
         restored = {key: self._restore(value) for key, value in options.items()}
-        return cls(**restored, **extra)
+        try:
+            return cls(**restored, **extra)
+        except (TypeError, RuntimeError, AssertionError) as error:  # an option is missing, or not of its type or range
+            given = ", ".join(f"{key}={value!r}" for key, value in options.items()) or "no options"
+            raise UserError(f"{self.noun} {description['name']!r} cannot be made from {given}: {error}") from error
 
     def _restore(self, value: Any) -> Any:
         # JSON has no tuples; nested components (a mixture of maskings) carry their own name.

@@ -23,7 +23,7 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     """Numbers in the dtype of the variable's column, rounded and clipped to what it can hold."""
     dtype: Any = pd.api.types.pandas_dtype(variable.dtype)
     if variable.form == "text":
-        texts: Series = pd.Series(_objects([_written(value) for value in values.tolist()], unknown), dtype=dtype)
+        texts: Series = pd.Series(_objects([written(value) for value in values.tolist()], unknown), dtype=dtype)
         return texts
     if dtype.kind in "iu":
         bits: Any = np.iinfo(np.dtype(getattr(dtype, "numpy_dtype", dtype)))
@@ -107,6 +107,7 @@ def _objects(cells: list[Any], unknown: Mask) -> NDArray[np.object_]:
     return out
 
 
-def _written(value: float) -> str:
+def written(value: float) -> str:
+    """A number as a text."""
     # Twelve digits: what is beyond them is the rounding of the way there and back, not the data.
     return str(int(value)) if value.is_integer() and abs(value) < 1e16 else f"{value:.12g}"

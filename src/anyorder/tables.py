@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from anyorder.config import Config
 from anyorder.curves import Curve, JsonLines, TensorBoard
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
+from anyorder.encoding import Unseen
 from anyorder.errors import UserError
 from anyorder.impute import fill_draws, fill_point
 from anyorder.model import AnyOrderModel
@@ -53,14 +55,17 @@ class TableModel:
         """The marginal distribution of one column."""
         return self.given()[name]
 
-    def log_prob(self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0) -> Any:
+    def log_prob(
+        self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
+    ) -> Any:
         """One number a row, in nats: log p of its filled cells, jointly; unknown cells are marginalised out.
 
         ``given``: names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
         ``orders`` > 1 averages the probability over that many orders (SFARM eq. 14).
+        ``unseen="missing"`` takes a level that was never seen in training for an unknown cell.
         """
         table = as_pandas(frame)
-        values, observed = self.core.encoding.encode(table)
+        values, observed = self.core.encoding.encode(table, unseen)
         known = observed & self._given_mask(table, given, observed.shape)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
@@ -72,14 +77,18 @@ class TableModel:
         """``n`` rows from the joint distribution."""
         return self.given().sample(n, seed=seed)
 
-    def fill(self, frame: Any, draws: int | None = None, seed: int = 0) -> Any:
-        """Unknown cells filled: by mean or most probable level, or by ``draws`` joint draws (a list of frames)."""
+    def fill(self, frame: Any, draws: int | None = None, seed: int = 0, *, unseen: Unseen = "refuse") -> Any:
+        """Unknown cells filled: by mean or most probable level, or by ``draws`` joint draws (a list of frames).
+
+        Known cells come back as they are. With ``unseen="missing"`` so do levels that were never seen in training,
+        which the model then does not hear of.
+        """
         table = as_pandas(frame)
         if draws is None:
-            return like_input(fill_point(self.core, table), frame)
+            return like_input(fill_point(self.core, table, unseen), frame)
         if draws < 1:
             raise UserError(f"draws must be 1 or more, got {draws}; leave it out for one best fill")
-        return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed)]
+        return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
 
     def save(self, path: str | Path) -> None:
         """One ``.anyorder`` file, written atomically."""
@@ -106,7 +115,7 @@ class TableModel:
         for name in marks.columns:
             if not pd.api.types.is_bool_dtype(marks[name].dtype):
                 raise UserError(f"given must hold booleans; its column {name!r} is {marks[name].dtype}")
-            if name in self.schema:
+            if name in self.schema or name not in table.columns:  # the table's other columns were left out by fit
                 mask[:, self.schema.index(name)] = marks[name].to_numpy()
         return mask
 
@@ -150,6 +159,11 @@ def fit(
     log, tensorboard
         A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
     """
+    began = time.monotonic()
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
+    if resume and checkpoint is None:
+        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
     settings = Config.read(config, minutes=minutes)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop)
     if len(table) < FEWEST_ROWS:
@@ -157,15 +171,28 @@ def fit(
     curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
     if tensorboard is not None:
         curves.append(TensorBoard(Path(tensorboard)))
-    trainers = candidates(settings, schema, table, seed, _device(device), checkpoint, curves)
-    if resume:
-        for trainer in trainers:
-            if trainer.checkpoint and trainer.checkpoint.exists():
+    folder = None if checkpoint is None else _folder(Path(checkpoint))
+    trainers = candidates(settings, schema, table, seed, _device(device), folder, curves)
+    for trainer in trainers:
+        trainer.progress.seconds = time.monotonic() - began  # the budget is the user's time, preparation included
+        if trainer.checkpoint is not None and trainer.checkpoint.exists():
+            if resume:
                 trainer.resume(trainer.checkpoint)
+            else:
+                trainer.checkpoint.unlink()  # of an earlier run: a later resume must not find it
+        for curve in curves:
+            curve.forget(trainer.label, trainer.progress.step)
     winner = race(trainers, settings, progress)
     arguments = {"seed": seed, "kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     card = make_card(winner, trainers, settings, table, arguments)
     return TableModel(winner.finish().cpu(), card)
+
+
+def _folder(path: Path) -> Path:
+    if path.is_file():
+        raise UserError(f"checkpoint must be a folder, but {str(path)!r} is a file; name another")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _device(name: str) -> torch.device:

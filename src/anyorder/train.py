@@ -9,12 +9,14 @@ stops improving the best weights are taken back and the learning rate falls, and
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,14 @@ from torch import Tensor, nn
 from anyorder.checkpoint import read_tensors, write_tensors
 from anyorder.curves import Curve
 from anyorder.errors import UserError
+from anyorder.interrupt import deferred_interrupt
 from anyorder.model import AnyOrderModel
+from anyorder.networks.base import rows_at_once
 from anyorder.objectives import Objective
+from anyorder.registry import describe
+
+NOTICEABLE = 1e-4  # nats a step: less than this is no progress
+FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
 
 
 @dataclass(frozen=True)
@@ -53,10 +61,16 @@ class Options:
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
-        for name in ("minutes", "steps", "batch", "learning_rate", "validate_every", "validation_queries", "threads"):
+        for name in ("minutes", "steps", "batch", "learning_rate", "clip", "validate_every", "validation_queries"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
+            if value is not None and not 0 < value < math.inf:
                 raise UserError(f"{name} must be greater than zero, got {value!r}")
+        for name, least in (("threads", 1), ("patience", 1), ("falls", 0), ("warmup", 0), ("weight_decay", 0)):
+            if getattr(self, name) < least:
+                raise UserError(f"{name} must be {least} or more, got {getattr(self, name)!r}")
+        for name in ("fall", "cool_down"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UserError(f"{name} must lie in [0, 1], got {getattr(self, name)!r}")
         if not 0 <= self.average < 1:
             raise UserError(f"average must lie in [0, 1), got {self.average!r}")
 
@@ -87,10 +101,12 @@ class Progress:
     seconds: float = 0.0
     best: float = -math.inf
     best_step: int = 0
+    mark: float = -math.inf  # the score from which progress is counted
     stale: int = 0
     falls: int = 0
     train: float = math.nan
     validation: float = math.nan
+    validated: int = -1  # the step of the last validation
     done: bool = False
     interrupted: bool = False
 
@@ -135,40 +151,53 @@ class Trainer:
         self.progress = Progress()
         self.generator = torch.Generator(device=device).manual_seed(seed)
         # Dropout draws from torch's global state; ours is kept aside, so training neither disturbs nor sees the user's.
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(self._cuda()):
             torch.manual_seed(seed)
-            self.global_state = torch.get_rng_state()
+            self.random_state = self._random_state()
 
     def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
         """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
         progress = self.progress
-        last_save = time.monotonic()
-        with torch.random.fork_rng(), _threads(self.options.threads):
-            torch.set_rng_state(self.global_state)
+        saved = time.monotonic()
+        with torch.random.fork_rng(self._cuda()), _threads(self.options.threads), deferred_interrupt() as interrupt:
+            self._set_random_state(self.random_state)
             try:
-                while not progress.done and self.spent() < share:
+                while not progress.done and not interrupt.requested and self.spent() < share:
                     began = time.monotonic()
                     self._step()
                     if progress.step % self.options.validate_every == 0:
-                        self._validate()
-                        if watch is not None:
-                            watch(progress, self.spent())
+                        self._validate(watch)
                     progress.seconds += time.monotonic() - began
-                    if self.checkpoint and time.monotonic() - last_save > self.options.checkpoint_every:
-                        self.global_state = torch.get_rng_state()
+                    if self.checkpoint and time.monotonic() - saved > self.options.checkpoint_every:
                         self.save(self.checkpoint)
-                        last_save = time.monotonic()
-                if self.spent() >= 1.0 and not progress.done:
-                    self._validate()
-                    progress.done = True
-            except KeyboardInterrupt:
+                        saved = time.monotonic()
+                progress.interrupted = interrupt.requested
+                over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                if over and progress.validated < progress.step:
+                    self._validate(watch)
+                progress.done = progress.done or self.spent() >= 1.0
+            except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
                 progress.interrupted = True
-            if progress.best == -math.inf:  # stopped before the first validation
-                self._validate()
-            self.global_state = torch.get_rng_state()
-        if self.checkpoint:
-            self.save(self.checkpoint)
+                return progress
+            self.random_state = self._random_state()
+            if self.checkpoint:
+                self.save(self.checkpoint)
         return progress
+
+    def _cuda(self) -> list[torch.device]:
+        return [self.model.device] if self.model.device.type == "cuda" else []
+
+    def _random_state(self) -> dict[str, Tensor]:
+        """The state of torch's global generators, from which dropout draws."""
+        states = {"cpu": torch.get_rng_state()}
+        for device in self._cuda():
+            states["cuda"] = torch.cuda.get_rng_state(device)
+        return states
+
+    def _set_random_state(self, states: dict[str, Tensor]) -> None:
+        torch.set_rng_state(states["cpu"])
+        for device in self._cuda():
+            torch.cuda.set_rng_state(states["cuda"], device)
 
     def finish(self) -> AnyOrderModel:
         """The model with the best weights seen."""
@@ -218,16 +247,24 @@ class Trainer:
         return rate * min(1.0, left / options.cool_down) if options.cool_down > 0 else rate
 
     @torch.no_grad()
-    def _validate(self) -> None:
+    def _validate(self, watch: Watch | None = None) -> None:
         options, progress = self.options, self.progress
         rows = self.validation
         # Seeded afresh each time: the same queries about the same rows, so that scores can be compared.
         generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
-        scores = self.objective.scores(self.average, rows.values, rows.observed, rows.log_det, generator)
-        progress.validation = scores.mean().item()
+        total, weight = 0.0, 0.0
+        for part in torch.arange(len(rows)).split(rows_at_once(self.model.network.layout)):
+            some = rows.take(part.to(rows.values.device))
+            scores = self.objective.scores(self.average, some.values, some.observed, some.log_det, generator)
+            more, counted = scores.total(FLOOR)
+            total, weight = total + more, weight + counted
+        progress.validation = total / max(weight, 1e-12)
+        progress.validated = progress.step
         if progress.validation > progress.best:
-            progress.best, progress.best_step, progress.stale = progress.validation, progress.step, 0
             self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
+            progress.best, progress.best_step = progress.validation, progress.step
+        if progress.validation > progress.mark + NOTICEABLE:
+            progress.mark, progress.stale = progress.validation, 0
         else:
             progress.stale += 1
             if progress.stale >= options.patience:
@@ -235,6 +272,8 @@ class Trainer:
         numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
         for curve in self.curves:
             curve.point(self.label, progress.step, {**numbers, "learning_rate": self._learning_rate()})
+        if watch is not None:
+            watch(progress, self.spent())
 
     def _fall(self) -> None:
         """Back to the best weights, at a smaller learning rate; or the end."""
@@ -250,10 +289,8 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         """Everything that :meth:`resume` needs, written atomically."""
-        tensors: dict[str, Tensor] = {
-            "generator": self.generator.get_state(),
-            "global": self.global_state,
-        }
+        tensors = {"generator": self.generator.get_state()}
+        tensors |= {f"random/{name}": state for name, state in self._random_state().items()}
         for part, state in (
             ("model", self.model.state_dict()),
             ("average", self.average.state_dict()),
@@ -262,21 +299,19 @@ class Trainer:
             tensors.update({f"{part}/{name}": tensor for name, tensor in state.items()})
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
-        write_tensors(
-            path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity()}
-        )
+        write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of the same run."""
         tensors, header = read_tensors(path)
         if header.get("kind") != "training":
             raise UserError(f"{path} is not a training checkpoint")
-        if header["identity"] != self.identity():
+        if header["identity"] != self.identity:
             raise UserError(
-                f"{path} belongs to another run (other data, options or seed); "
+                f"{path} belongs to another run (other data, model, options or seed); "
                 "give the same ones, or start afresh without resume"
             )
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}, "random": {}}
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
             part, _, name = key.partition("/")
@@ -291,19 +326,25 @@ class Trainer:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.generator.set_state(tensors["generator"])
-        self.global_state = tensors["global"]
+        self.random_state = parts["random"]
         self.progress = Progress(**header["progress"])
         self.progress.interrupted = False
 
-    def identity(self) -> dict[str, Any]:
-        """What must be equal for a checkpoint to be resumed."""
-        return {
+    @cached_property
+    def identity(self) -> str:
+        """A hash of all that must be equal for a checkpoint to be resumed: data, model, objective, options, seed."""
+        described = {
             "label": self.label,
             "seed": self.seed,
-            "options": json.loads(json.dumps(asdict(self.options))),
-            "rows": [len(self.training), len(self.validation)],
-            "sum": [self.training.values.double().sum().item(), self.training.log_det.double().sum().item()],
+            "options": asdict(self.options),
+            "model": self.model.description(),
+            "objective": describe(self.objective),
         }
+        digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+        for rows in (self.training, self.validation):
+            for tensor in (rows.values, rows.observed, rows.log_det):
+                digest.update(tensor.cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
 
 @contextmanager

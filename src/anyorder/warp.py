@@ -55,7 +55,7 @@ class Warp:
 
     @classmethod
     def normal_scores(
-        cls, values: Float[np.ndarray, " rows"], knots: int = 32, minimum_scale: float | None = None
+        cls, values: Float[np.ndarray, " rows"], knots: int = 64, minimum_scale: float | None = None
     ) -> Warp:
         """The map under which these values look standard normal: Phi^-1 of their kernel-smoothed cdf.
 

@@ -134,19 +134,30 @@ def _parse(content: bytes, source: str, missing: Sequence[object], delimiter: st
 
 def sniff(lines: Sequence[str]) -> str:
     r"""The delimiter under which the lines have as many fields as the header; ``\s+`` for aligned numbers."""
-    best, best_score = ",", (0.0, 0)
+    best, best_score = ",", (0.0, 0, 0)
     for delimiter in DELIMITERS:
         rows = [row for row in csv.reader(lines[:200], delimiter=delimiter, skipinitialspace=True) if row]
         width = len(rows[0]) if rows else 0
         agree = sum(len(row) == width for row in rows) / max(len(rows), 1)
-        if width > 1 and (agree, width) > best_score:
-            best, best_score = delimiter, (agree, width)
+        if width <= 1 or (agree, width) < best_score[:2]:
+            continue
+        score = (agree, width, _numeric_columns(rows[1:], width, delimiter))  # the last one breaks ties
+        if score > best_score:
+            best, best_score = delimiter, score
     if best_score[1]:
         return best
     rows = [line.split() for line in lines[:200] if line.strip()]
     cells = pd.Series([cell for row in rows[1:] for cell in row], dtype="str")
     aligned = len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
     return r"\s+" if aligned and cells.str.fullmatch(NUMBER).mean() >= 0.5 else ","
+
+
+def _numeric_columns(rows: Sequence[Sequence[str]], width: int, delimiter: str) -> int:
+    """How many columns hold only numbers, with a decimal comma where the delimiter leaves room for it."""
+    whole = [row for row in rows if len(row) == width]
+    pattern = rf"{NUMBER}|[+-]?\d+,\d+" if delimiter == ";" else NUMBER
+    columns = (pd.Series([row[place] for row in whole], dtype="str") for place in range(width))
+    return sum(all_match(column[column.str.strip() != ""], pattern) for column in columns) if whole else 0
 
 
 def _header(lines: Sequence[str], delimiter: str, source: str) -> list[str]:
@@ -201,8 +212,8 @@ def _refuse_short_lines(content: bytes, delimiter: str, width: int, source: str)
     blank = delimiter == r"\s+"
     rows = (line.split() for line in lines) if blank else csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     for number, row in enumerate(row for row in rows if row):
-        if len(row) < width:
-            raise UserError(f"{source}: data row {number} has {len(row)} fields, the header has {width}")
+        if len(row) < width:  # rows are counted as everywhere, by the labels of the table, from 0
+            raise UserError(f"{source}: row {number - 1} has {len(row)} fields, the header has {width}")
 
 
 def _typed(texts: Series, marks: Sequence[str], *, decimal_comma: bool) -> Series:

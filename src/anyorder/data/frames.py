@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from anyorder import advice
 from anyorder.errors import UserError
 
 
@@ -36,14 +37,29 @@ def as_pandas(frame: Any) -> pd.DataFrame:
 
 
 def like_input(frame: pd.DataFrame, original: Any) -> Any:
-    """The pandas ``frame`` as the kind of frame ``original`` is, columns of the same name in its dtypes."""
-    if isinstance(original, pd.DataFrame | Mapping):
-        return frame
+    """The pandas ``frame`` as the kind of frame ``original`` is, its columns labelled as there, in its dtypes."""
+    if isinstance(original, pd.DataFrame):
+        return _labelled(frame, original.columns)
+    if isinstance(original, Mapping):
+        return _labelled(frame, pd.Index(list(original)))
     model = nw.from_native(original, eager_only=True)
     dtypes = model.schema
     columns = [_to_other(str(name), frame[name], dtypes.get(name), model.implementation) for name in frame.columns]
     # Not an empty frame: narwhals needs one column at least to know the number of rows.
     return nw.to_native(columns[0].to_frame().with_columns(*columns[1:])) if columns else original
+
+
+def _labelled(frame: pd.DataFrame, labels: pd.Index[Any]) -> pd.DataFrame:
+    """Numbers and other labels that :func:`as_pandas` turned into texts put back; new columns keep their texts."""
+    if frame.columns.identical(labels):
+        return frame
+    names = [str(label) for label in labels]
+    if names == list(frame.columns):
+        return frame.set_axis(labels, axis="columns")
+    known = dict(zip(names, labels, strict=True))
+    theirs = [known.get(name, name) for name in frame.columns]
+    texts = all(isinstance(label, str) for label in theirs)
+    return frame.set_axis(pd.Index(theirs, dtype=None if texts else object, name=labels.name), axis="columns")
 
 
 def _from_other(frame: Any) -> pd.DataFrame:
@@ -91,7 +107,7 @@ def _column(name: str, series: nw.Series[Any]) -> Any:
         return pd.Series([None] * len(series), dtype=object)
     raise UserError(
         f"column {name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
-        f"Convert it, or leave it out with drop=[{name!r}]"
+        f"Convert it, or leave it out with {advice.drop(name)}"
     )
 
 
@@ -100,7 +116,11 @@ def _to_other(name: str, column: Any, dtype: Any, implementation: Any) -> nw.Ser
     if column.dtype.kind == "M":
         zone = getattr(column.dtype, "tz", None)
         plain = column if zone is None else column.dt.tz_convert("UTC").dt.tz_localize(None)
-        series = nw.new_series(name, plain.astype("datetime64[us]").to_numpy(), backend=implementation)
+        series = nw.new_series(
+            name,
+            plain.astype("datetime64[us]" if plain.dtype == "datetime64[s]" else plain.dtype).to_numpy(),
+            backend=implementation,
+        )
         if zone is not None:
             series = series.dt.replace_time_zone("UTC").dt.convert_time_zone(str(zone))
     elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf" and not unknown.any():
@@ -109,4 +129,8 @@ def _to_other(name: str, column: Any, dtype: Any, implementation: Any) -> nw.Ser
         cells = column.to_numpy(dtype=object)
         cells = [None if gone else cell for gone, cell in zip(unknown, cells, strict=True)]
         series = nw.new_series(name, cells, backend=implementation)
-    return series if dtype is None or series.dtype == dtype or dtype == nw.Unknown else series.cast(dtype)
+    if dtype is None or series.dtype == dtype or dtype == nw.Unknown:
+        return series
+    # A fraction filled into a column of whole numbers stays one.
+    fraction = series.dtype.is_float() and dtype.is_integer() and not bool((column.dropna() % 1 == 0).all())
+    return series if fraction else series.cast(dtype)

@@ -13,6 +13,7 @@ A column with one value only is kept, with that one level. A column with no valu
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anyorder import advice
 from anyorder.cells import (
     ISO_TIME,
     LEADING_ZERO,
@@ -47,6 +49,8 @@ from anyorder.schema import Kind, Level, Schema, Variable
 MOST_ATOMS = 10
 ATOM_REPEATS = 5
 MOST_LEVELS = 1000
+ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+"""How a time ends that has a zone."""
 FEW_TEXTS = 20
 """Up to here a text column with a new text in every row may still be a small table, not an id."""
 
@@ -61,12 +65,13 @@ def prepare(
     table = as_pandas(frame)
     if isinstance(drop, str) or isinstance(missing, str):
         raise UserError("drop= and missing= expect a list of texts, such as ['name']")
-    chosen = dict(kinds or {})
-    for option, names in (("kinds", list(chosen)), ("drop", list(drop))):
+    chosen = {str(name): kind for name, kind in (kinds or {}).items()}  # labels may be numbers in the user's frame
+    drop = [str(name) for name in drop]
+    for option, names in (("kinds", list(chosen)), ("drop", drop)):
         for name in names:
             if name not in table.columns:
                 raise UserError(f"{option}: no column {name!r}; {nearest(name, table.columns)}")
-    kept = table.drop(columns=list(drop))
+    kept = table.drop(columns=drop)
     schema = infer(kept, chosen, missing)
     if drop:
         schema = Schema(schema.variables, schema.grid, schema.left_out, tuple(dict.fromkeys(drop)), schema.missing)
@@ -129,7 +134,7 @@ def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> 
     if not is_text(column):
         raise UserError(
             f"column {name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
-            f"Convert it, or leave it out with drop=[{name!r}]"
+            f"Convert it, or leave it out with {advice.drop(name)}"
         )
     known = column[~missing]
     inside = "string" if not pd.api.types.is_object_dtype(dtype) else pd.api.types.infer_dtype(known)
@@ -147,9 +152,7 @@ def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> 
 
 def _real_times(texts: Series) -> bool:
     try:
-        read = pd.to_datetime(
-            texts, format="ISO8601", errors="coerce", utc=any_match(texts, r".{11,}(?:Z|[+-]\d\d:?\d\d)")
-        )
+        read = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=any_match(texts, rf".{{11,}}{ZONE}"))
     except ValueError:
         return False
     return bool(read.notna().all())
@@ -171,7 +174,10 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
     if kind is Kind.INTEGER and not whole:
         row = int(np.flatnonzero(~missing)[np.argmax((values != np.rint(values)) | (np.abs(values) > LARGEST_WHOLE))])
         refuse(
-            name, column, row, f"expected a whole number below 2**52, got {column.iloc[row]!r}; not an integer column"
+            name,
+            column,
+            row,
+            f"expected a whole number below 2**52, got {plain(column.iloc[row])!r}; not an integer column",
         )
     dtype, form = _number_form(column)
     if kind is not Kind.ATOMS:
@@ -202,8 +208,8 @@ def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variab
         dtype = str(column.cat.categories.dtype)
     first = known.iloc[0]
     if isinstance(first, str):
-        zone = "UTC" if any_match(known.astype(object), r".{11,}(?:Z|[+-]\d\d:?\d\d)") else ""
-        form = _pattern(first.strip(), zone)
+        zone, written = text_zone(known.astype(object))
+        form = time_pattern(first.strip(), written)
     elif column.dtype.kind == "M" or hasattr(first, "hour"):
         zone = str(getattr(first, "tzinfo", None) or "")
     else:
@@ -217,13 +223,24 @@ def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variab
     return Variable(name, Kind.DATETIME, dtype=dtype, resolution=resolution, zone=zone, form=form)
 
 
-def _pattern(text: str, zone: str) -> str:
-    """The strftime pattern in which an ISO text is written; zones other than UTC come back as UTC."""
+def text_zone(texts: Series) -> tuple[str, str]:
+    """The clock of texts with a time zone, and how it is written after the time; mixed offsets are read as UTC."""
+    if not any_match(texts, rf".{{11,}}{ZONE}"):
+        return "", ""
+    found = re.search(ZONE + "$", str(texts.iloc[0]).strip())
+    if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):
+        return "UTC", "+00:00"
+    written = found.group()
+    return "UTC" if written == "Z" or written[1:].strip("0:") == "" else f"UTC{written[:3]}:{written[-2:]}", written
+
+
+def time_pattern(text: str, zone: str) -> str:
+    """The strftime pattern in which an ISO text is written, with ``zone`` after the time."""
     if len(text) <= 10:
         return "%Y-%m-%d"
     clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
     parts = {5: "%H:%M", 8: "%H:%M:%S"}.get(len(clock), "%H:%M:%S.%f")
-    return f"%Y-%m-%d{text[10]}{parts}{'+00:00' if zone else ''}"
+    return f"%Y-%m-%d{text[10]}{parts}{zone}"
 
 
 def _boolean(name: str, column: Series, missing: Mask) -> Variable:
@@ -248,13 +265,13 @@ def _categorical(name: str, column: Series, missing: Mask, *, told: bool) -> Var
     if not told and texts and len(levels) == len(codes) > FEW_TEXTS:
         raise UserError(
             f"column {name!r} holds a different text in every row, like a name or an id, so there is nothing to learn "
-            f"from it; leave it out with drop=[{name!r}], or keep it with kinds={{{name!r}: 'categorical'}}"
+            f"from it; leave it out with {advice.drop(name)}, or keep it with {advice.kind(name, 'categorical')}"
         )
     if len(levels) > MOST_LEVELS:
-        other = "merge rare values first" if texts else f"use kinds={{{name!r}: 'continuous'}}"
+        other = "merge rare values first" if texts else f"use {advice.kind(name, 'continuous')}"
         raise UserError(
             f"column {name!r} has {len(levels)} different values, more than {MOST_LEVELS} categories; "
-            f"leave it out with drop=[{name!r}], or {other}"
+            f"leave it out with {advice.drop(name)}, or {other}"
         )
     wild = [level for level in levels if isinstance(level, float) and not np.isfinite(level)]
     if wild:

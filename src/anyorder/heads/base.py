@@ -49,8 +49,9 @@ class Distribution(ABC):
 
     @abstractmethod
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
-        """E[function(X)]; ``function`` acts elementwise on a tensor of any shape.
+        """E[function(X)] in float64; ``function`` acts elementwise on a float64 tensor of any shape.
 
+        Float64, since the function may lead into the units of the data, where a small spread can sit on a large offset.
         Without ``fine`` a few nodes per component stand for the integral: within some 1e-2 scales, and many times
         quicker, for filling whole tables.
         """

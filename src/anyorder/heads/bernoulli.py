@@ -54,7 +54,8 @@ class BernoulliDistribution(Distribution):
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone."""
-        return (self.probs() * function(torch.arange(2).to(self.logit)).to(self.logit)).sum(-1)
+        codes = torch.arange(2, dtype=torch.float64, device=self.logit.device)
+        return (self.probs().double() * function(codes)).sum(-1)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         surprise = self.logit.abs()  # of the unlikely level, beyond that of the likely one

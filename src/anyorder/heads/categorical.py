@@ -63,12 +63,12 @@ class CategoricalDistribution(Distribution):
         return code.masked_fill(~((level >= 0) & (level <= 1)), math.nan)
 
     def mean(self) -> Float[Tensor, "*batch"]:
-        return self.expect(lambda codes: codes)
+        return self.expect(lambda codes: codes).to(self.logits.dtype)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone."""
-        codes = torch.arange(self.logits.shape[-1]).to(self.logits)
-        return (self.probs() * function(codes).to(self.logits)).sum(-1)
+        codes = torch.arange(self.logits.shape[-1], dtype=torch.float64, device=self.logits.device)
+        return (self.probs().double() * function(codes)).sum(-1)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         # The clamp makes 0 log 0 = 0 also for a level ruled out by a logit of -inf.

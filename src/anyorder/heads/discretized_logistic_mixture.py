@@ -73,7 +73,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
     def mean(self) -> Float[Tensor, "*batch"]:
         """By summation over the cells; see :meth:`entropy`."""
-        return self.expect(lambda points: points)
+        return self.expect(lambda points: points).to(self.logits.dtype)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone; see :meth:`entropy`."""
@@ -88,7 +88,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         Where that takes more than 1024 cells it is the integral of -p(z) log P(cell of z) by quadrature instead: within
         2e-3 nats while every scale spans twenty cells, within 0.1 where a component is as narrow as a cell.
         """
-        return self._sum(lambda points, log_mass: -log_mass)
+        return self._sum(lambda points, log_mass: -log_mass).to(self.logits.dtype)
 
     def _log_mass(self, index: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P of the points with these indices."""
@@ -159,7 +159,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         if bool((count > CELLS).any()):
             line = in_parts(integrated, 16 * (len(BREAKS) * components + len(self.lattice.warp.z)) * components, *parts)
             result = torch.where(count > CELLS, line, result)
-        return result.to(self.logits.dtype)
+        return result
 
     @torch.no_grad()
     def _range(self) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:

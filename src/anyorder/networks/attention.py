@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from anyorder.errors import UserError
+
 
 @dataclass
 class Cache:
@@ -64,6 +66,12 @@ class TransformerBlock(nn.Module):
         tokens = tokens + self.dropout(self.project(seen.transpose(1, 2).reshape(batch, count, width)))
         out: Tensor = tokens + self.dropout(self.fall(F.gelu(self.rise(self.norm_mlp(tokens)))))
         return out
+
+
+def check_heads(width: int, heads: int) -> None:
+    """The heads share out the width."""
+    if heads < 1 or width % heads:
+        raise UserError(f"a transformer's width must be a multiple of its heads, got width {width} and {heads} heads")
 
 
 def begin_blocks(blocks: nn.ModuleList) -> None:

@@ -9,6 +9,7 @@ variable may reach the output; :mod:`anyorder.testing` checks that by perturbati
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,10 +18,19 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.layout import Layout
-from anyorder.query import Chain, members
+from anyorder.query import Chain, Step, members
 
-# Unrolled steps evaluated at once by a mask network: bounds the memory of ``along``, not its result.
-EDGES_AT_ONCE = 8192
+# Numbers a pass may hold per intermediate tensor: bounds memory (32 MB in float32), not results.
+NUMBERS_AT_ONCE = 1 << 23
+
+
+def rows_at_once(layout: Layout) -> int:
+    """How many rows of features [variables, width], or of moments [variables, variables], are held at once."""
+    return max(16, NUMBERS_AT_ONCE // (layout.variables * max(layout.width, layout.variables)))
+
+
+# Inputs further out than this, in model units, look alike to a network: an absurd value must not become infinite.
+FARTHEST = 100.0
 
 
 class Walk(ABC):
@@ -75,12 +85,18 @@ class MaskNetwork(Network):
     """A network whose one pass is ``beside``."""
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
+        return self.unrolled(chain, lambda step: self.beside(values[step.row], step.known))
+
+    def unrolled(
+        self, chain: Chain, answer: Callable[[Step], Float[Tensor, "edges variables width"]]
+    ) -> Float[Tensor, "batch steps width"]:
+        """``along`` from features beside each other at every step, in parts that fit into memory."""
         picked: list[Tensor] = []
-        for step in chain.unroll(EDGES_AT_ONCE):
-            beside = self.beside(values[step.row], step.known)
+        for step in chain.unroll(rows_at_once(self.layout)):
+            beside = answer(step)
             picked.append(beside[torch.arange(len(step.row), device=beside.device), step.target])
         if not picked:
-            return values.new_zeros(chain.batch, chain.steps, self.layout.width)
+            return torch.zeros(chain.batch, chain.steps, self.layout.width, device=chain.order.device)
         features = torch.cat(picked)
         # Steps are unrolled row by row, so the counted places take them in their own order.
         out = features.new_zeros(chain.batch, chain.steps, features.shape[-1])

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.attention import TransformerBlock, begin_blocks
+from anyorder.networks.attention import TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import MaskNetwork
 from anyorder.networks.values import Readout, ValueEmbedding
 
@@ -31,6 +31,7 @@ class BidirectionalTransformer(MaskNetwork):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_heads(self.width, self.heads)
         self.embed = ValueEmbedding(self.layout, self.width)
         self.unknown = nn.Parameter(torch.randn(self.width) * 0.5)
         self.here = nn.Embedding(self.layout.variables, self.width)

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks
+from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import ChainNetwork, Walk
 from anyorder.networks.values import Readout, ValueEmbedding
 from anyorder.query import PAD, Chain, ordered
@@ -35,6 +35,7 @@ class CausalTransformer(ChainNetwork):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_heads(self.width, self.heads)
         self.embed = ValueEmbedding(self.layout, self.width)
         self.start = nn.Parameter(torch.randn(self.width) * 0.5)
         self.here = nn.Embedding(self.layout.variables, self.width)

@@ -16,10 +16,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.networks.base import MaskNetwork
+from anyorder.networks.base import NUMBERS_AT_ONCE, MaskNetwork
 
 # A conditional variance never falls below this share of the marginal one, lest rounding make it negative.
 LEAST_VARIANCE = 1e-6
+WORK = 2_000_000_000  # rows x variables^3 of one round of EM
+CONVERGED = 1e-4
 
 
 def conditional_moments(
@@ -29,6 +31,46 @@ def conditional_moments(
     known: Bool[Tensor, "batch variables"],
 ) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables"]]:
     """Mean and standard deviation of every variable given each row's known set (a known one given itself)."""
+    location, cross = _conditional(mean, covariance, values, known)
+    marginal = covariance.diagonal()
+    variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
+    return location, variance.sqrt()
+
+
+def moments_along(
+    mean: Float[Tensor, " variables"],
+    covariance: Float[Tensor, "variables variables"],
+    values: Float[Tensor, "batch variables"],
+    path: Int[Tensor, "batch length"],
+) -> tuple[Float[Tensor, "batch length variables"], Float[Tensor, "batch length variables"]]:
+    """The moments of every variable before each place of a path, from *one* Cholesky factor a row.
+
+    The factor of the covariance in path order holds the factors of all its prefixes, so what is known after t
+    variables is a sum over the first t rows of L^-1. Padded places (-1) add nothing.
+    """
+    real = path >= 0
+    place = path.clamp(min=0)
+    inside = real.to(covariance.dtype)
+    right = covariance[place] * inside[:, :, None]  # [batch, length, variables]
+    block = right.gather(2, place[:, None, :].expand(-1, path.shape[1], -1)) * inside[:, None, :]
+    factor = torch.linalg.cholesky(block + torch.diag_embed(1 - inside))
+    centred = (values.to(covariance.dtype) - mean).gather(1, place).where(real, 0.0)
+    solved = torch.linalg.solve_triangular(factor, torch.cat([right, centred[:, :, None]], dim=2), upper=False)
+    cross, residual = solved[:, :, :-1], solved[:, :, -1:]
+    learned, explained = (_sum_before(part) for part in (cross * residual, cross.square()))
+    marginal = covariance.diagonal()
+    location = mean + learned
+    variance = (marginal - explained).maximum(LEAST_VARIANCE * marginal)
+    return location, variance.sqrt()
+
+
+def _sum_before(terms: Tensor) -> Tensor:
+    # Shifted, not subtracted: subtracting a place's own term again would leave its rounding behind, a leak of sorts.
+    return torch.cat([torch.zeros_like(terms[:, :1]), terms[:, :-1].cumsum(dim=1)], dim=1)
+
+
+def _conditional(mean: Tensor, covariance: Tensor, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """The conditional mean, and L^-1 Sigma_{known, all} for the Cholesky factor L of each row's known block."""
     inside = known.to(covariance.dtype)
     # The covariance of the known block, with an identity for the rest: one Cholesky for ragged sets.
     block = covariance * inside[:, :, None] * inside[:, None, :] + torch.diag_embed(1 - inside)
@@ -37,55 +79,54 @@ def conditional_moments(
     right = torch.cat([covariance * inside[:, :, None], centred[:, :, None]], dim=2)
     solved = torch.linalg.solve_triangular(factor, right, upper=False)
     cross, residual = solved[:, :, :-1], solved[:, :, -1:]
-    location = mean + (cross * residual).sum(dim=1)
-    marginal = covariance.diagonal()
-    variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
-    return location, variance.sqrt()
+    return mean + (cross * residual).sum(dim=1), cross
 
 
 def fit_moments(
     values: Float[Tensor, "rows variables"],
     observed: Bool[Tensor, "rows variables"],
     *,
-    most_rows: int = 20_000,
-    rounds: int = 30,
+    rounds: int = 25,
 ) -> tuple[Float[Tensor, " variables"], Float[Tensor, "variables variables"]]:
     """Mean and covariance by maximum likelihood under missing cells (EM), with a little shrinkage.
 
     The covariance is pulled towards its diagonal by variables / (rows + variables) / 5, so that it stays
-    well-conditioned on short tables.
+    well-conditioned on short tables. Wide tables are fitted on as many of their first rows as some seconds allow.
     """
-    values, observed = values[:most_rows].double(), observed[:most_rows]
-    rows, variables = values.shape
-    count = observed.sum(dim=0).clamp(min=1)
-    mean = values.where(observed, 0.0).sum(dim=0) / count
-    spread = (values - mean).where(observed, 0.0).square().sum(dim=0) / count + 1e-6
-    covariance = spread.diag()
+    variables = values.shape[1]
+    most = max(500, min(20_000, WORK // variables**3))
+    values, observed = values[:most].double(), observed[:most]
+    rows = len(values)
+    count = observed.sum(dim=0)
+    mean = values.where(observed, 0.0).sum(dim=0) / count.clamp(min=1)
+    spread = (values - mean).where(observed, 0.0).square().sum(dim=0) / count.clamp(min=1) + 1e-6
+    covariance = spread.where(count > 1, 1.0).diag()
     shrink = variables / (rows + variables) / 5
     for _ in range(1 if bool(observed.all()) else rounds):
+        before = covariance
         filled, uncertainty = _expected(mean, covariance, values, observed)
         mean = filled.mean(dim=0)
         centred = filled - mean
         covariance = (centred.T @ centred + uncertainty) / rows
         covariance = (1 - shrink) * covariance + (shrink * covariance.diagonal() + 1e-6).diag()
+        if (covariance - before).abs().max() < CONVERGED * covariance.diagonal().max():
+            break
     return mean, covariance
 
 
 def _expected(mean: Tensor, covariance: Tensor, values: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
     """The E step: filled values, and the sum over rows of the covariance of what was filled."""
-    filled = values.clone()
+    filled = torch.empty_like(values)
     uncertainty = torch.zeros_like(covariance)
-    patterns, pattern_of = observed.unique(dim=0, return_inverse=True)
-    for index, pattern in enumerate(patterns):
-        rows = (pattern_of == index).nonzero()[:, 0]
-        absent = (~pattern).nonzero()[:, 0]
-        present = pattern.nonzero()[:, 0]
-        if len(absent) == 0:
-            continue
-        gain = torch.linalg.solve(covariance[present][:, present], covariance[present][:, absent])
-        filled[rows[:, None], absent] = mean[absent] + (values[rows][:, present] - mean[present]) @ gain
-        left = covariance[absent][:, absent] - covariance[absent][:, present] @ gain
-        uncertainty[absent[:, None], absent] += len(rows) * left
+    for part in torch.arange(len(values)).split(max(1, NUMBERS_AT_ONCE // covariance.numel())):
+        known = observed[part]
+        location, cross = _conditional(mean, covariance, values[part], known)
+        filled[part] = torch.where(known, values[part], location)
+        absent = (~known).to(covariance.dtype)
+        # cov(absent | present) = cov - cross^T cross on the absent block of each row, summed over rows.
+        left = torch.einsum("bi,bj->ij", absent, absent) * covariance
+        cross = cross * absent[:, None, :]
+        uncertainty += left - torch.einsum("bki,bkj->ij", cross, cross)
     return filled, uncertainty
 
 

@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.base import MaskNetwork
-from anyorder.networks.gaussian import conditional_moments
+from anyorder.networks.base import FARTHEST, MaskNetwork, rows_at_once
+from anyorder.networks.gaussian import conditional_moments, moments_along
+from anyorder.query import PAD, Chain, Step
 
 
 class Block(nn.Module):
@@ -101,19 +102,58 @@ class ResidualMLP(MaskNetwork):
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
+        values = self._near(values, known)
+        real = self.real
+        moments = None
+        if self.expert:
+            moments = conditional_moments(self.mean, self.covariance, values[:, real], known[:, real])
+        return self._features(values, known, moments)
+
+    def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
+        if not self.expert or chain.steps == 0:
+            return super().along(values, chain)
+        # The expert answers all steps of a chain at once; only the network itself has to be unrolled.
+        values = self._near(values, chain.evidence | chain.asked)
+        parts = torch.arange(len(values), device=values.device).split(rows_at_once(self.layout))
+        return torch.cat([self._along_with_expert(values[part], chain.rows(part)) for part in parts])
+
+    def _along_with_expert(self, values: Tensor, chain: Chain) -> Tensor:
+        number = torch.where(self.real, self.real.cumsum(0) - 1, PAD)  # of each variable among the real ones
+        path = torch.cat([chain.prefix, chain.order], dim=1)
+        path = torch.where(path == PAD, PAD, number[path.clamp(min=0)])
+        moments = moments_along(self.mean, self.covariance, values[:, self.real], path)
+        location, deviation = (part[:, chain.prefix.shape[1] :] for part in moments)
+
+        def answer(step: Step) -> Tensor:
+            here = (location[step.row, step.position], deviation[step.row, step.position])
+            return self._features(values[step.row], step.known, here)
+
+        return self.unrolled(chain, answer)
+
+    def _near(self, values: Tensor, known: Tensor) -> Tensor:
+        values = values.where(known, 0.0)
+        return torch.where(self.real, values.clamp(-FARTHEST, FARTHEST), values)
+
+    def _features(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        moments: tuple[Float[Tensor, "batch reals"], Float[Tensor, "batch reals"]] | None,
+    ) -> Float[Tensor, "batch variables width"]:
+        """Features given the expert's mean and deviation of every real variable, if there is an expert."""
         dtype = self.enter.weight.dtype
         values = values.where(known, 0.0).to(dtype)
         bits = known.to(dtype)
         slots = self.enter.in_features - self.layout.variables
-        if self.expert:
+        if moments is not None:
             slots -= 2 * len(self.mean)
         # One scatter writes real values into their input and a one into the input of each known code.
         place = self.offset + values.where(~self.real, 0.0).long()
         entries = values.new_zeros(len(values), slots)
         entries = entries.scatter(1, place, values.where(self.real, 1.0) * bits)
         inputs = [entries, bits]
-        if self.expert:
-            location, deviation = self._consult(values, known)
+        if moments is not None:
+            location, deviation = (self._spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
             inputs += [location[:, self.real], deviation.where(~known, 0.0)[:, self.real]]
         hidden = self.enter(torch.cat(inputs, dim=1))
         for block in self.trunk:
@@ -121,17 +161,14 @@ class ResidualMLP(MaskNetwork):
         flat = self.leave(F.gelu(self.norm(hidden)))
         spread = F.pad(flat, (0, 1)).index_select(1, self.feature_index.flatten())
         features: Tensor = spread.unflatten(1, self.feature_index.shape)
-        if self.expert:
+        if moments is not None:
             scale = deviation[..., None]
             features = torch.where(self.location_features, location[..., None] + scale * features, features)
             features = torch.where(self.scale_features, features + scale.log(), features)
         return features
 
-    def _consult(self, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-        """The expert's mean and deviation of every variable (0 and 1 where it is not real)."""
-        real = self.real
-        some, spread = conditional_moments(self.mean, self.covariance, values[:, real], known[:, real])
-        location, deviation = torch.zeros_like(values), torch.ones_like(values)
-        location[:, real] = some.to(values.dtype)
-        deviation[:, real] = spread.to(values.dtype)
-        return location, deviation
+    def _spread(self, reals: Tensor, fill: float) -> Tensor:
+        """Numbers of the real variables as numbers of all variables, ``fill`` at the others."""
+        out = torch.full((len(reals), self.layout.variables), fill, dtype=self.enter.weight.dtype, device=reals.device)
+        out[:, self.real] = reals.to(out.dtype)
+        return out

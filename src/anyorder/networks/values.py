@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.layout import Layout
+from anyorder.networks.base import FARTHEST
 
 FREQUENCIES = (0.5, 1.0, 2.0, 4.0)  # of the sines, in radians per unit of a standardised value
 
@@ -45,7 +46,7 @@ class ValueEmbedding(nn.Module):
         code = torch.where(real, 0, value).long()
         vectors: Tensor = self.table(self.offset[variable] + code)
         if self.slopes is not None:
-            line = torch.where(real, value, 0.0).to(self.slopes.dtype)
+            line = torch.where(real, value.clamp(-FARTHEST, FARTHEST), 0.0).to(self.slopes.dtype)
             waves = line[..., None] * line.new_tensor(FREQUENCIES)
             basis = torch.cat([line[..., None], waves.sin(), waves.cos() - 1.0], dim=-1)  # 0 at a code's 0
             if len(self.slopes) == 1:

@@ -1,0 +1,62 @@
+"""The Gaussian expert along a chain: one Cholesky factor a row against one for every step.
+
+    python benchmarks/expert_speed.py [--json benchmarks/results/expert_speed.json]
+
+Scoring a row of N columns with a residual MLP and its expert needs the expert's moments before each of N steps. The
+obvious way factorises the known block of every step; the factor of the whole path already holds all of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from anyorder.networks.gaussian import conditional_moments, moments_along
+from anyorder.protocols import Canonical
+from anyorder.query import Query
+
+from common import best_of, machine, write_results
+
+
+def main(
+    rows: int = 64, runs: int = 3, json: Annotated[Path | None, typer.Option(help="write the results here")] = None
+) -> None:
+    """Time both for several numbers of columns and print the ratio."""
+    torch.set_num_threads(2)
+    table, results = Table("columns", "every step", "one factor", "ratio"), []
+    for variables in (10, 30, 100):
+        generator = torch.Generator().manual_seed(0)
+        root = torch.randn(variables, variables, generator=generator, dtype=torch.float64)
+        covariance, mean = root @ root.T + torch.eye(variables), torch.zeros(variables, dtype=torch.float64)
+        values = torch.randn(rows, variables, generator=generator, dtype=torch.float64)
+        chain = Canonical().chain(Query.marginal(torch.ones(rows, variables, dtype=torch.bool)))
+
+        def every_step(chain=chain, mean=mean, covariance=covariance, values=values) -> None:  # type: ignore[no-untyped-def]
+            for step in chain.unroll(1024):
+                conditional_moments(mean, covariance, values[step.row], step.known)
+
+        def one_factor(chain=chain, mean=mean, covariance=covariance, values=values) -> None:  # type: ignore[no-untyped-def]
+            moments_along(mean, covariance, values, chain.order)
+
+        slow, quick = best_of(runs, every_step), best_of(runs, one_factor)
+        results.append({"columns": variables, "every step (s)": slow, "one factor (s)": quick, "ratio": slow / quick})
+        table.add_row(str(variables), f"{slow:.4f} s", f"{quick:.4f} s", f"{slow / quick:.0f}")
+    Console(width=100).print(table)
+    if json is not None:
+        payload = {
+            "title": "The Gaussian expert along a chain",
+            "about": f"Moments before every step of {rows} rows: one Cholesky factor a row against one a step.",
+            "command": "python benchmarks/expert_speed.py",
+            "machine": machine(),
+            "rows": results,
+        }
+        write_results(json, payload)
+
+
+if __name__ == "__main__":
+    typer.run(main)

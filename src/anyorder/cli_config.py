@@ -1,0 +1,67 @@
+"""What ``fit`` is told besides the command line: a TOML file, or the card of a model whose run is to be repeated.
+
+Every mistake in it is found before the table is read, and named as the file's.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from anyorder.errors import UserError
+
+
+def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The file as (arguments of ``fit``, training options): a few names at the top level, and everything else."""
+    if path is None:
+        return {}, {}
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(
+            f"--config: the file {str(path)!r} {what}; name a TOML file with options, or a model (.anyorder) to repeat"
+        )
+    if path.suffix == ".anyorder":
+        from anyorder.tables import load
+
+        card = load(path).card
+        return dict(card["arguments"]), dict(card["config"])
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
+    arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
+    for name, value in arguments.items():
+        fits, expected = FIT_ARGUMENTS[name]
+        if not fits(value):
+            raise UserError(f"{str(path)!r}: {name} must be {expected}, got {value!r}")
+    if "missing" in arguments:
+        arguments["missing"] = [str(mark) for mark in arguments["missing"]]
+    return arguments, content
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+# Arguments of fit() that a file may hold at its top level: what each must be, and how to say so.
+FIT_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "minutes": (lambda value: _number(value) and value > 0, "a number above 0, such as 2.5"),
+    "seed": (lambda value: isinstance(value, int) and _number(value) and value >= 0, "a whole number from 0 up"),
+    "kinds": (
+        lambda value: isinstance(value, dict) and all(isinstance(kind, str) for kind in value.values()),
+        'a table of column = "kind"',
+    ),
+    "missing": (
+        lambda value: isinstance(value, list) and all(isinstance(item, str) or _number(item) for item in value),
+        'a list of marks, such as ["?"]',
+    ),
+    "drop": (_texts, 'a list of column names, such as ["id"]'),
+    "device": (lambda value: isinstance(value, str), 'a text, such as "cpu"'),
+}

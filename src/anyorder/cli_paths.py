@@ -1,0 +1,35 @@
+"""Paths that a command writes to, checked before the work: a wrong one must be found before two minutes of training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anyorder.errors import UserError
+
+
+def check_writable(path: Path | None) -> None:
+    """A file can be made there: the folder exists and nothing but a file is in the way."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise UserError(f"{str(path)!r} is a folder: name a file")
+    if not path.absolute().parent.is_dir():
+        raise UserError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
+
+
+def check_table(path: Path | None) -> None:
+    """As above, and the ending must be one that a table can be written in."""
+    if path is None or str(path) == "-":
+        return
+    from anyorder.data.files import PARQUET_SUFFIXES, TEXT_SUFFIXES
+
+    endings = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), *PARQUET_SUFFIXES)
+    if not path.name.lower().endswith(endings):
+        raise UserError(f"cannot write {str(path)!r}: the name must end in one of {', '.join(endings)}")
+    check_writable(path)
+
+
+def check_folder(path: Path | None, option: str) -> None:
+    """A folder is there or can be made: no file stands in its place."""
+    if path is not None and path.exists() and not path.is_dir():
+        raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another place")
