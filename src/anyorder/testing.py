@@ -1,7 +1,7 @@
-"""Contract checks for whoever adds a network: call them from a test; they raise AssertionError with the reason.
+"""Contract checks for whoever adds a head, a protocol or a network: they raise AssertionError with the reason.
 
-The three calls of a network are one function seen from three sides, and no value of an unknown variable may
-reach any of them.
+A head is normalised and its cdf and quantile undo each other. A protocol visits every asked variable once. The three
+calls of a network are one function seen from three sides, and no value of an unknown variable may reach any of them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from anyorder.heads.base import Head
 from anyorder.layout import Layout
 from anyorder.networks.base import Network
+from anyorder.protocols.base import Protocol
 from anyorder.query import Chain, Query, ordered
 
 
@@ -57,6 +59,40 @@ def randomised(network: Network, generator: torch.Generator) -> Network:
         for parameter in network.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype), alpha=0.1)
     return network
+
+
+def check_head(head: Head, seed: int = 0) -> None:
+    """Probability one in all, a cdf that rises to the quantile's level, finite gradients for every feature."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(5, head.size, generator=generator, dtype=torch.float64).requires_grad_()
+    distribution = head.double()(features)
+    levels = torch.linspace(0.02, 0.98, 25, dtype=torch.float64)[:, None]
+    quantiles = distribution.quantile(levels)
+    reached = distribution.cdf(quantiles)
+    assert bool((reached >= levels - 1e-6).all()), "cdf(quantile(level)) falls short of the level"
+    if head.levels:
+        codes = torch.arange(head.levels, dtype=torch.float64)[:, None]
+        total = distribution.log_prob(codes).exp().sum(dim=0)
+    elif not distribution.discrete:
+        edges = distribution.quantile(torch.tensor([[1e-10], [1 - 1e-10]], dtype=torch.float64)).detach()
+        grid = edges[0] + (edges[1] - edges[0]) * torch.linspace(0, 1, 50_001, dtype=torch.float64)[:, None]
+        total = torch.trapezoid(distribution.log_prob(grid).exp(), grid, dim=0)
+    else:
+        total = distribution.expect(torch.ones_like)
+    assert bool((total - 1).abs().max() < 1e-4), f"probabilities add up to {total.tolist()}"
+    distribution.log_prob(quantiles[12].detach()).sum().backward()
+    assert features.grad is not None and bool(features.grad.isfinite().all()), "log_prob has no finite gradient"
+
+
+def check_protocol(protocol: Protocol, variables: int = 6, seed: int = 0) -> None:
+    """Evidence first, then every asked variable once, nothing else."""
+    generator = torch.Generator().manual_seed(seed)
+    evidence = torch.rand(50, variables, generator=generator) < 0.3
+    asked = ~evidence & (torch.rand(50, variables, generator=generator) < 0.7)
+    chain = protocol.chain(Query(evidence, asked), generator)
+    assert torch.equal(chain.evidence, evidence), "the prefix is not the evidence"
+    assert torch.equal(chain.asked, asked), "the order is not the asked set"
+    assert torch.equal(chain.counted.sum(dim=1), asked.sum(dim=1)), "a variable is asked more than once"
 
 
 def check_no_leak(network: Network, seed: int = 0) -> None:

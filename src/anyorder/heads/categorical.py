@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -30,7 +29,7 @@ class CategoricalDistribution(Distribution):
     def shape(self) -> torch.Size:
         return self.logits.shape[:-1]
 
-    @cached_property
+    @property  # not cached: whoever asks first may do so without gradients
     def _log_probs(self) -> Float[Tensor, "*batch levels"]:
         return self.logits.log_softmax(-1)
 
