@@ -8,12 +8,14 @@ distribution is exactly adding to the feature.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
+from anyorder.heads.base import Head
 
 PLAIN = 5.0  # |log scale| up to which the feature is the log scale itself
 REACH = 2.0  # how much further it can go: scales stay within e^-7 .. e^7 model units
@@ -44,7 +46,25 @@ def draw(logits: Float[Tensor, "*batch choices"], generator: torch.Generator | N
     return (total <= level[..., None] * total[..., -1:]).sum(-1).clamp(max=logits.shape[-1] - 1)
 
 
-def check_components(components: int) -> None:
-    """At least one component."""
-    if components < 1:
-        raise UserError(f"a mixture needs at least one component, got components={components}")
+@dataclass(eq=False)
+class MixtureHead(Head):
+    """Three features per component: all logits, then all means, then all log scales."""
+
+    components: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.components < 1:
+            raise UserError(f"a mixture needs at least one component, got components={self.components}")
+
+    @property
+    def size(self) -> int:
+        return 3 * self.components
+
+    @property
+    def locations(self) -> tuple[int, ...]:
+        return tuple(range(self.components, 2 * self.components))
+
+    @property
+    def log_scales(self) -> tuple[int, ...]:
+        return tuple(range(2 * self.components, 3 * self.components))

@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.heads._mixture import bounded, broad, check_components, draw
+from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
 from anyorder.heads._quadrature import by_component, in_parts, panels
 from anyorder.heads._roots import increasing_root
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Distribution
 from anyorder.lattice import Lattice
 
 CELLS = 1024  # up to so many cells are summed one by one; beyond, an integral over the line stands for the sum
@@ -173,7 +173,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
 
 @dataclass(eq=False)
-class DiscretizedLogisticMixture(Head):
+class DiscretizedLogisticMixture(MixtureHead):
     """Three features per component: all logits, then all means, then all log scales, in model units."""
 
     name: ClassVar[str] = "discretized_logistic_mixture"
@@ -183,21 +183,8 @@ class DiscretizedLogisticMixture(Head):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_components(self.components)
         if isinstance(self.lattice, Mapping):  # as it comes out of a model file
             self.lattice = Lattice.from_dict(self.lattice)
-
-    @property
-    def size(self) -> int:
-        return 3 * self.components
-
-    @property
-    def locations(self) -> tuple[int, ...]:
-        return tuple(range(self.components, 2 * self.components))
-
-    @property
-    def log_scales(self) -> tuple[int, ...]:
-        return tuple(range(2 * self.components, 3 * self.components))
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> DiscretizedLogisticMixtureDistribution:
         logits, means, log_scales = features.chunk(3, dim=-1)

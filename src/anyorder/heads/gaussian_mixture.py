@@ -15,10 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.heads._mixture import bounded, broad, check_components, draw
+from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
 from anyorder.heads._quadrature import by_component, in_parts, panels
 from anyorder.heads._roots import increasing_root
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Distribution
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 # The standard normal at the middle of sixteen equally probable parts.
@@ -105,28 +105,12 @@ class GaussianMixtureDistribution(Distribution):
 
 
 @dataclass(eq=False)
-class GaussianMixture(Head):
+class GaussianMixture(MixtureHead):
     """Three features per component: all logits, then all means, then all log scales."""
 
     name: ClassVar[str] = "gaussian_mixture"
 
     components: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_components(self.components)
-
-    @property
-    def size(self) -> int:
-        return 3 * self.components
-
-    @property
-    def locations(self) -> tuple[int, ...]:
-        return tuple(range(self.components, 2 * self.components))
-
-    @property
-    def log_scales(self) -> tuple[int, ...]:
-        return tuple(range(2 * self.components, 3 * self.components))
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> GaussianMixtureDistribution:
         logits, means, log_scales = features.chunk(3, dim=-1)
