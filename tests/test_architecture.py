@@ -15,7 +15,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "anyorder"
 
 LAYERS: list[tuple[str, ...]] = [
-    ("errors", "atomic", "interrupt"),
+    ("errors", "atomic", "interrupt", "threads"),
     ("registry", "layout", "query", "lattice", "schema", "grammar", "advice", "cells", "normal_scores", "warp"),
     ("masking", "protocols", "heads", "networks"),
     ("induced", "restore", "codecs", "encoding", "place", "data"),

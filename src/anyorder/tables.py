@@ -25,6 +25,7 @@ from anyorder.impute import fill_draws, fill_point
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
 from anyorder.schema import Schema
+from anyorder.threads import torch_threads
 
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
@@ -172,9 +173,14 @@ def fit(
     if tensorboard is not None:
         curves.append(TensorBoard(Path(tensorboard)))
     folder = None if checkpoint is None else _folder(Path(checkpoint))
-    trainers = candidates(settings, schema, table, seed, _device(device), folder, curves)
+    with torch_threads(settings.training.threads):
+        trainers = candidates(settings, schema, table, seed, _device(device), folder, curves)
     for trainer in trainers:
-        trainer.progress.seconds = time.monotonic() - began  # the budget is the user's time, preparation included
+        # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
+        trainer.progress.seconds = (time.monotonic() - began) / len(trainers)
+        if trainer.options.minutes is not None:
+            trial = 60 * trainer.options.minutes * settings.trial
+            trainer.progress.seconds = min(trainer.progress.seconds, trial / 2)
         if trainer.checkpoint is not None and trainer.checkpoint.exists():
             if resume:
                 trainer.resume(trainer.checkpoint)

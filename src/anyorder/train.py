@@ -13,8 +13,7 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +31,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.networks.base import rows_at_once
 from anyorder.objectives import Objective
 from anyorder.registry import describe
+from anyorder.threads import torch_threads
 
 NOTICEABLE = 1e-4  # nats a step: less than this is no progress
 FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
@@ -56,7 +56,7 @@ class Options:
     fall: float = 0.3
     cool_down: float = 0.25  # the last share of the budget, over which the learning rate goes to zero
     checkpoint_every: float = 30.0  # seconds; also at the end
-    threads: int = 1  # of torch while training; small networks gain nothing from more and suffer on a busy machine
+    threads: int = 1  # of torch while training: see anyorder.threads
 
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
@@ -159,7 +159,11 @@ class Trainer:
         """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
         progress = self.progress
         saved = time.monotonic()
-        with torch.random.fork_rng(self._cuda()), _threads(self.options.threads), deferred_interrupt() as interrupt:
+        with (
+            torch.random.fork_rng(self._cuda()),
+            torch_threads(self.options.threads),
+            deferred_interrupt() as interrupt,
+        ):
             self._set_random_state(self.random_state)
             try:
                 while not progress.done and not interrupt.requested and self.spent() < share:
@@ -345,17 +349,6 @@ class Trainer:
             for tensor in (rows.values, rows.observed, rows.log_det):
                 digest.update(tensor.cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """So many torch threads for a while; results are repeatable only for the same number of them."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _decayed(model: AnyOrderModel, weight_decay: float) -> list[dict[str, Any]]:
