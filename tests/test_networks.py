@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -160,3 +164,26 @@ def test_untrained_mlp_with_expert_is_the_gaussian() -> None:
     network.set_moments(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.5], [0.5, 1.0]]))
     features = network.beside(torch.tensor([[2.0, 9.0]]), torch.tensor([[True, False]]))
     assert features[0, 1].tolist() == pytest.approx([2.5, 0.5 * np.log(0.75)], abs=1e-6)
+
+
+def test_a_new_network_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "constant.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from typing import ClassVar\n"
+        "from anyorder.networks.base import MaskNetwork\n\n\n"
+        "@dataclass(eq=False)\n"
+        "class Constant(MaskNetwork):\n"
+        "    name: ClassVar[str] = 'constant'\n"
+        "    answer: float = 0.5\n\n"
+        "    def beside(self, values, known, prefix=None):\n"
+        "        return values.new_full((*values.shape, self.layout.width), self.answer)\n"
+    )
+    package = importlib.import_module("anyorder.networks")
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    try:
+        made = networks.build({"name": "constant", "answer": 2.0}, layout=mixed_layout())
+        check_no_leak(made)
+        check_calls_agree(made)
+        assert describe(made) == {"name": "constant", "answer": 2.0}
+    finally:
+        sys.modules.pop("anyorder.networks.constant", None)
