@@ -79,7 +79,7 @@ def fit(
     resume: Annotated[bool, typer.Option("--resume", help="go on from --checkpoint if it exists")] = False,
     log: Annotated[Path | None, typer.Option(metavar="JSONL", help="write the training curve here")] = None,
     tensorboard: Annotated[Path | None, typer.Option(metavar="FOLDER", help="the curve for TensorBoard")] = None,
-    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda, mps", show_default=False)] = None,
+    device: Annotated[str | None, typer.Option(help="auto, cpu, cuda", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
     """Fit one model to a table: every column becomes a variable one can ask for or condition on."""

@@ -206,8 +206,8 @@ def _device(name: str) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
+        torch.zeros(1, device=device, dtype=torch.float64)  # the expert and the lattices need double precision
+    except (RuntimeError, AssertionError, TypeError) as error:
         raise UserError(
             f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
         ) from error
