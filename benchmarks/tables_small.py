@@ -11,6 +11,7 @@ reweighting), on marginal queries (M_card) and on conditional ones.
 from __future__ import annotations
 
 import time
+from json import loads
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -120,7 +121,7 @@ def main(
     console.print(first, second)
     if json is not None:
         command = f"python benchmarks/tables_small.py --minutes {minutes} --order-minutes {order_minutes}"
-        write_results(json, payload(results, command, seed))
+        write_results(json, merged(json, payload(results, command, seed)))
 
 
 def payload(results: dict[str, Any], command: str, seed: int) -> dict[str, Any]:
@@ -143,6 +144,18 @@ def payload(results: dict[str, Any], command: str, seed: int) -> dict[str, Any]:
         "rows": first,
         "orders_at_equal_training_time": second,
     }
+
+
+def merged(path: Path, new: dict[str, Any]) -> dict[str, Any]:
+    """With ``--sets``, only those rows of an earlier file are replaced."""
+    if path.exists():
+        old = loads(path.read_text(encoding="utf-8"))
+        for table in ("rows", "orders_at_equal_training_time"):
+            fresh = {row["set"]: row for row in new[table]}
+            known = [row["set"] for row in old[table]]
+            rows = [fresh.get(row["set"], row) for row in old[table]]
+            new[table] = rows + [row for name, row in fresh.items() if name not in known]
+    return new
 
 
 def show(pair: tuple[float, float]) -> str:

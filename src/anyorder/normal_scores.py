@@ -22,6 +22,7 @@ from torch import Tensor
 COMPARED = 1000  # rows whose pairs choose the kernel width: the matrix of pairs stays at 8 MB
 ONE_WIDTH = 0.5  # in y, where the middle half of a normal column is 1.3 wide: the width before its factor
 FACTORS = 12  # tried on the widths
+TAIL = 0.05  # share of the rows that counts as a tail, on either side
 SUMMARY = 2048  # order statistics that stand for a longer column when F is evaluated
 LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that follow the data's own extremes
 STRIDE = 0.75  # no bin is longer than this in y, so that x at most doubles across a tail bin
@@ -87,13 +88,18 @@ def _kernel_widths(column: Float[Tensor, " rows"]) -> Float[Tensor, " rows"]:
     else:
         chosen = torch.arange(rows)
     few = column[chosen]
-    options = [(_widths(few), _widths(column)), (torch.full_like(few, ONE_WIDTH), torch.full_like(column, ONE_WIDTH))]
-    best, result = -math.inf, options[0][1]
-    for sketch, width in options:
-        score, factor = _factor(few, sketch)
-        if score > best:
-            best, result = score, factor * width
-    return result
+    near, neighbourhoods = _widths(few), _widths(column)
+    near_score, near_factor = _factor(few, near)
+    one_score, one_factor = _factor(few, torch.full_like(few, ONE_WIDTH))
+    neighbourhoods = near_factor * neighbourhoods
+    if near_score >= one_score:
+        return neighbourhoods
+    one = torch.full_like(column, one_factor * ONE_WIDTH)
+    # In the tails the wider of the two: narrow kernels there make slopes, and what lies beyond, a matter of chance.
+    tail = max(1, round(TAIL * rows))
+    for ends in (slice(None, tail), slice(rows - tail, None)):
+        one[ends] = torch.maximum(one[ends], neighbourhoods[ends])
+    return one
 
 
 def _factor(column: Float[Tensor, " rows"], width: Float[Tensor, " rows"]) -> tuple[float, float]:
