@@ -30,7 +30,6 @@ BLUE = "#2f6f9f"
 ORANGE = "#d9822b"
 GREEN = "#4c956c"
 RED = "#b5484b"
-PALETTE = (BLUE, ORANGE, GREEN, RED, "#7a68a6", SOFT)
 
 MOST_BARS = 12
 FORMATS = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")

@@ -12,16 +12,9 @@ import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from anyorder.errors import UserError, nearest
-
-
-class Component(Protocol):
-    """What every registered class offers: a ``name``, and dataclass fields as its options."""
-
-    name: ClassVar[str]
-
 
 T = TypeVar("T")
 
