@@ -28,7 +28,6 @@ SOFT = "#8b98a5"
 GRID = "#e4e9ed"
 BLUE = "#2f6f9f"
 ORANGE = "#d9822b"
-GREEN = "#4c956c"
 RED = "#b5484b"
 
 MOST_BARS = 12
