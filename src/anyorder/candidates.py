@@ -71,7 +71,7 @@ def candidates(
     budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
     trainers: list[Trainer] = []
     for name in encodings:
-        encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]
+        encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]  # Config checked the name
         rows, judges = _rows(encoding, training), _rows(encoding, validation)
         heads = [_head(codec, settings.components) for codec in encoding.codecs]
         reals = torch.tensor([head.levels == 0 for head in heads])

@@ -8,12 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
+from anyorder.encoding import WarpName
 from anyorder.errors import UserError, nearest
 from anyorder.train import Options
 
-ENCODINGS = ("auto", "standard", "normal_scores")
+ENCODINGS = ("auto", *get_args(WarpName))
 
 
 @dataclass(frozen=True)

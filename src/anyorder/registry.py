@@ -25,9 +25,9 @@ class Registry(Generic[T]):
     Looked up lazily and afresh on a miss, so a file dropped into the package is found without a list to edit.
     """
 
-    def __init__(self, package: str, base: type[T], noun: str) -> None:
+    def __init__(self, package: str, base: type[Any], noun: str) -> None:
         self.package = package
-        self.base = base
+        self.base: type[T] = base  # abstract: it is never made, only its subclasses are
         self.noun = noun
 
     def names(self) -> list[str]:

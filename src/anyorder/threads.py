@@ -1,6 +1,6 @@
 """So many torch threads for a while.
 
-Small networks gain nothing from several threads, and on a busy machine threads that wait for each other can be fifty
+Small networks gain little from several threads, and on a busy machine threads that wait for each other can be many
 times slower than one. Results are repeatable only for the same number of threads.
 """
 

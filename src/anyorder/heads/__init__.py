@@ -8,7 +8,7 @@ from anyorder.heads.gaussian import Gaussian
 from anyorder.heads.gaussian_mixture import GaussianMixture
 from anyorder.registry import Registry
 
-heads: Registry[Head] = Registry("anyorder.heads", Head, "head")  # type: ignore[type-abstract]
+heads: Registry[Head] = Registry("anyorder.heads", Head, "head")
 
 __all__ = [
     "Bernoulli",

@@ -11,7 +11,7 @@ from anyorder.masking.uniform import Uniform
 from anyorder.masking.univariate import Univariate
 from anyorder.registry import Registry
 
-maskings: Registry[Masking] = Registry("anyorder.masking", Masking, "masking")  # type: ignore[type-abstract]
+maskings: Registry[Masking] = Registry("anyorder.masking", Masking, "masking")
 
 __all__ = [
     "Bernoulli",

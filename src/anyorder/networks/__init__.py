@@ -7,7 +7,7 @@ from anyorder.networks.gaussian import GaussianNetwork
 from anyorder.networks.residual_mlp import ResidualMLP
 from anyorder.registry import Registry
 
-networks: Registry[Network] = Registry("anyorder.networks", Network, "network")  # type: ignore[type-abstract]
+networks: Registry[Network] = Registry("anyorder.networks", Network, "network")
 
 __all__ = [
     "BidirectionalTransformer",

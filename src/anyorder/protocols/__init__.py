@@ -6,6 +6,6 @@ from anyorder.protocols.hashed import Hashed
 from anyorder.protocols.random import Random
 from anyorder.registry import Registry
 
-protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")  # type: ignore[type-abstract]
+protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")
 
 __all__ = ["Canonical", "Hashed", "Protocol", "Random", "protocols"]
