@@ -15,14 +15,37 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "anyorder"
 
 LAYERS: list[tuple[str, ...]] = [
-    ("errors", "atomic", "interrupt", "threads"),
-    ("registry", "layout", "query", "lattice", "schema", "grammar", "advice", "cells", "normal_scores", "warp"),
-    ("masking", "protocols", "heads", "networks"),
-    ("induced", "restore", "codecs", "encoding", "place", "data"),
-    ("model", "answer"),
-    ("conditional", "objectives", "checkpoint", "curves", "train", "config", "progress"),
-    ("card", "candidates", "tables", "impute", "diagnostics", "acquire", "compress", "plots"),
-    ("sklearn", "report", "show", "demo", "cli_config", "cli_paths", "cli", "__init__", "__main__"),
+    ("errors", "atomic", "interrupt", "student", "threads"),
+    (
+        *(
+            "registry",
+            "layout",
+            "query",
+            "lattice",
+            "schema",
+            "advice",
+            "cells",
+            "missingness",
+            "normal_scores",
+            "warp",
+        ),
+        *("tokens", "grammar", "evidence", "estimate"),
+    ),
+    ("masking", "protocols", "heads", "networks", "baselines"),
+    ("induced", "fair", "restore", "codecs", "encoding", "families", "spiked_codec", "place", "data"),
+    (
+        *("model", "chunks", "region", "regions", "cut", "weighted", "truncated"),
+        *("highest_density", "answer", "ranged_answer", "ranged"),
+    ),
+    (
+        *("conditional", "information", "questions"),
+        *("objectives", "checkpoint", "curves", "train", "boosting", "config", "progress"),
+    ),
+    (
+        *("card", "candidates", "engines", "tables", "impute", "diagnostics", "acquire", "compress", "plots"),
+        *("judged", "pooling", "calibration", "calibration_plots", "conformal", "anomaly", "order_search"),
+    ),
+    ("sklearn", "report", "show", "demo", "cli", "__init__", "__main__"),
 ]
 
 # Siblings that must not know each other, though they stand on one layer.

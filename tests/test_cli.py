@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.integrate import quad
 from scipy.stats import norm
 
 from anyorder import cli
@@ -80,7 +81,7 @@ class KnownConditional:
         (price,) = values.values()
         return float(self.law("price").logpdf(float(price)))
 
-    def sample(self, n: int, seed: int) -> pd.DataFrame:
+    def sample(self, n: int, seed: int, holes: bool = False) -> pd.DataFrame:
         generator = np.random.default_rng(seed)
         frame = pd.DataFrame({"rooms": generator.normal(size=n), "price": 1.0, "river": "no"})
         return frame.assign(**self.evidence)
@@ -431,7 +432,7 @@ def test_a_model_file_repeats_its_run(
 
 def test_help_and_module(tmp_path: Path) -> None:
     """``python -m anyorder`` is the same program, and its mistakes are one line there too."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
 
     def shell(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "anyorder", *arguments]
@@ -460,7 +461,7 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = [f"{value:.2f}" if seen else "?" for value, seen in zip(price, generator.random(600) > 0.1, strict=True)]
     frame = pd.DataFrame({"rooms": rooms, "river": river, "price": written, "tax": tax.round(1)})
     frame.to_csv(folder / "houses.csv", index=False, sep=";")
-    (folder / "run.toml").write_text('missing = ["?"]\n[training]\nsteps = 600\n')
+    (folder / "run.toml").write_text('engine = "neural"\nmissing = ["?"]\n[training]\nsteps = 600\n')
     table, out, config = (str(folder / name) for name in ("houses.csv", "m.anyorder", "run.toml"))
     assert cli.main(["fit", table, "-o", out, "--config", config]) == 0
     return folder
@@ -548,3 +549,128 @@ def test_a_model_remembers_its_marks_and_unseen_values(tmp_path: Path, capsys: p
 def refused_late(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """The last line of a mistake that came after remarks."""
     return str(run(capsys, *arguments, status=2).err.splitlines()[-1])
+
+
+# Events, ranges and files of questions, asked of an exact normal: rooms ~ N(5, 1), price | rooms ~ N(10 + 2 rooms, 3).
+
+
+@pytest.fixture
+def normal(tmp_path: Path) -> str:
+    import torch
+
+    from anyorder.encoding import Encoding, LineCodec
+    from anyorder.heads import Gaussian
+    from anyorder.model import AnyOrderModel
+    from anyorder.protocols import Canonical
+    from anyorder.tables import TableModel
+    from anyorder.warp import Warp
+
+    schema = Schema(SCHEMA.variables[:2])
+    encoding = Encoding(schema, tuple(LineCodec(variable, Warp.affine(0.0, 1.0)) for variable in schema.variables))
+    core = AnyOrderModel.build(encoding, [Gaussian(), Gaussian()], {"name": "gaussian"}, Canonical(), seed=0).double()
+    core.network.set_moments(torch.tensor([5.0, 20.0]), torch.tensor([[1.0, 2.0], [2.0, 13.0]]))  # type: ignore[operator]
+    path = tmp_path / "normal.anyorder"
+    TableModel(core.eval(), {"created": "today"}).save(path)
+    return str(path)
+
+
+def test_ask_for_the_probability_of_an_event(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exact = norm(22, 3).sf(25)
+    for question in ("P(price > 25 | rooms=6)", "price > 25 | rooms=6"):
+        result = json.loads(run(capsys, "ask", normal, question, "--json").out)
+        assert result["probability"] == {
+            "value": pytest.approx(exact, rel=1e-5),
+            "standard_error": 0,
+            "method": "exact",
+        }
+    text = run(capsys, "ask", normal, "P(price > 25 | rooms=6)").out
+    assert f"{exact:.5g}" in text
+    assert "exact" in text
+
+
+def test_ask_under_a_range_says_its_error(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "P(20 < price <= 25 | rooms=4..6)"
+    truth, _ = quad(lambda x: norm(5, 1).pdf(x) * (norm(10 + 2 * x, 3).cdf(25) - norm(10 + 2 * x, 3).cdf(20)), 4, 6)
+    truth /= norm(5, 1).cdf(6) - norm(5, 1).cdf(4)
+    few = json.loads(run(capsys, "ask", normal, question, "--json", "--draws", "200").out)["probability"]
+    many = json.loads(run(capsys, "ask", normal, question, "--json", "--draws", "5000", "--seed", "3").out)[
+        "probability"
+    ]
+    assert 0 < many["standard_error"] < few["standard_error"]
+    assert abs(many["value"] - truth) < 4 * many["standard_error"]
+    assert many["method"] == "truncated draws (5000)"
+    text = run(capsys, "ask", normal, "price | rooms=4..6").out
+    assert "truncated draws (2000); standard errors of the means: price" in text
+    assert "±" in run(capsys, "ask", normal, question).out
+
+
+def test_ask_for_means_entropy_and_information(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    result = json.loads(run(capsys, "ask", normal, "E[price | rooms=6]", "--json").out)
+    assert result["means"]["price"]["value"] == pytest.approx(22, rel=1e-5)
+    result = json.loads(run(capsys, "ask", normal, "H(price | rooms=6)", "--json").out)
+    assert result["entropy"]["value"] == pytest.approx(norm(22, 3).entropy(), rel=1e-5)
+    result = json.loads(run(capsys, "ask", normal, "I(price; rooms)", "--json").out)
+    assert result["mutual_information"]["value"] == pytest.approx(-0.5 * math.log(1 - 4 / 13), rel=1e-4)
+    assert "E[price] = 22" in run(capsys, "ask", normal, "E[price | rooms=6]").out
+
+
+def test_a_file_of_questions(normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    questions = [
+        "P(price > 25 | rooms=6)",
+        "prise | rooms=6",
+        "price | rooms=6",
+        "price=25 | rooms=6",
+        "P(rooms > 9..)",
+    ]
+    lines = tmp_path / "q.txt"
+    lines.write_text("\n".join(["# a remark", *questions, ""]), encoding="utf-8")
+    table = tmp_path / "q.csv"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerows([["id", "question"], *([str(k), text] for k, text in enumerate(questions))])
+    out = tmp_path / "answers.csv"
+    for path in (lines, table):
+        result = run(capsys, "ask", normal, "--queries", str(path), "-o", str(out))
+        assert result.out == ""
+        assert "2 of the questions" in result.err
+        rows = list(csv.DictReader(out.open(encoding="utf-8")))
+        assert [row["question"] for row in rows] == questions
+        assert float(rows[0]["value"]) == pytest.approx(norm(22, 3).sf(25), rel=1e-5)
+        assert rows[0]["standard_error"] == "0.0"
+        assert rows[0]["method"] == "exact"
+        assert "did you mean 'price'" in rows[1]["error"]
+        assert (rows[2]["what"], float(rows[2]["value"])) == ("mean of price", pytest.approx(22, rel=1e-5))
+        assert (rows[3]["what"], float(rows[3]["value"])) == (
+            "log prob",
+            pytest.approx(norm(22, 3).logpdf(25), rel=1e-5),
+        )
+        assert rows[4]["error"]
+    assert run(capsys, "ask", normal, "--queries", str(lines)).out.startswith(
+        "question,what,value,standard_error,method"
+    )
+
+
+def test_sample_under_ranges(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.read_csv(io.StringIO(run(capsys, "sample", normal, "-n", "50", "--given", "rooms=7..8, price < 20").out))
+    assert len(frame) == 50
+    assert frame["rooms"].between(7, 8).all()
+    assert (frame["price"] <= 20).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["ask", "{model}"], "--queries"),
+        (["ask", "{model}", "price", "--queries", "q.txt"], "--queries"),
+        (["ask", "{model}", "--queries", "nowhere.txt"], "nowhere.txt"),
+        (["ask", "{model}", "price", "-o", "x.csv"], "-o belongs to --queries"),
+        (["ask", "{model}", "price | rooms=9..3"], "ends before it begins"),
+        (["ask", "{model}", "price | rooms=missing"], "missingness='joint'"),
+        (["ask", "{model}", "P(price=22)"], "one value has probability 0"),
+        (["ask", "{model}", "price | rooms=900..901"], "probability 0 under the model"),
+    ],
+)
+def test_a_wrong_range_is_one_line(
+    arguments: list[str], says: str, normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert says in refused(capsys, *(argument.format(model=normal) for argument in arguments))

@@ -265,7 +265,8 @@ def test_a_hundred_columns_within_budget_and_memory() -> None:
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(60, 100)), columns=[f"c{i}" for i in range(100)])
     wide = wide.mask(rng.random(wide.shape) < 0.1)
-    model = ao.fit(wide, seed=0, config={"training": {"steps": 3, "batch": 16, "validation_queries": 20}})
+    quick = {"training": {"steps": 3, "batch": 16, "validation_queries": 20}, "trees": {"members": 1, "shown": 300}}
+    model = ao.fit(wide, seed=0, config=quick)
     assert np.isfinite(model.log_prob(wide.head(3))).all()
     assert not model.fill(wide.head(5)).isna().any().any()
 
@@ -443,7 +444,7 @@ def test_chunks_do_not_change_a_fill(
     model: ao.TableModel, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, scores = model.fill(frame), model.log_prob(frame)
-    monkeypatch.setattr("anyorder.conditional.rows_at_once", lambda layout: 7)
+    monkeypatch.setattr("anyorder.chunks.rows_at_once", lambda layout: 7)
     pd.testing.assert_frame_equal(model.fill(frame), whole, rtol=1e-4)
     np.testing.assert_allclose(model.log_prob(frame), scores, rtol=1e-4, atol=1e-4)
     assert model.fill(frame, draws=1)[0].notna().all(axis=None)

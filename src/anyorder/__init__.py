@@ -14,21 +14,45 @@ if TYPE_CHECKING:
     from anyorder.answer import Answer
     from anyorder.conditional import Conditional, OrderSpread
     from anyorder.errors import UserError
+    from anyorder.estimate import Estimate
+    from anyorder.evidence import MISSING, Between, OneOf
+    from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
+    from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
     from anyorder.tables import TableModel, fit, load
 
 __version__ = "0.1.0"
 
-__all__ = ["Answer", "Conditional", "OrderSpread", "TableModel", "UserError", "__version__", "fit", "load"]
+__all__ = [
+    "MISSING",
+    "Answer",
+    "Between",
+    "Conditional",
+    "Estimate",
+    "OneOf",
+    "OrderSpread",
+    "TableModel",
+    "UserError",
+    "__version__",
+    "fit",
+    "load",
+]
 
 # Found on first use: importing torch takes seconds, and `anyorder --help` should not.
 _HOMES = {
+    "MISSING": "anyorder.evidence",
     "Answer": "anyorder.answer",
+    "Between": "anyorder.evidence",
     "Conditional": "anyorder.conditional",
+    "Estimate": "anyorder.estimate",
+    "OneOf": "anyorder.evidence",
     "OrderSpread": "anyorder.conditional",
     "TableModel": "anyorder.tables",
     "UserError": "anyorder.errors",
     "fit": "anyorder.tables",
     "load": "anyorder.tables",
+    # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
+    "AnyOrderDensity": "anyorder.sklearn",
+    "AnyOrderImputer": "anyorder.sklearn",
 }
 
 
@@ -39,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_HOMES})

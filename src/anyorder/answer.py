@@ -1,7 +1,8 @@
 """Answer: the distribution of one variable given evidence, in the units of the data.
 
 Exact, without sampling: one step of the model is a normalised one-dimensional distribution, and the encoding carries
-it into the user's units with its Jacobian.
+it into the user's units with its Jacobian. Single numbers are :class:`~anyorder.estimate.Estimate`: floats that also
+carry a standard error (0 here) and a method; answers under ranges (:mod:`anyorder.ranged_answer`) read the same.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from anyorder.cells import MICROSECONDS_PER_DAY, from_ticks
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
+from anyorder.estimate import Estimate
 from anyorder.heads.base import Distribution
+from anyorder.highest_density import highest_density
+from anyorder.restore import EARLIEST, LATEST
 from anyorder.schema import Variable
 
 
@@ -49,17 +54,18 @@ class Answer:
         model = self._encode(value)
         nats = self._distribution.log_prob(torch.as_tensor(model)[:, None])[:, 0].double().numpy()
         nats = nats + self._log_slope(model)
-        return float(nats[0]) if _single(value) else nats
+        return Estimate(float(nats[0])) if single(value) else nats
 
     def pdf(self, value: Any) -> Any:
-        """The density at ``value`` (the probability, where the variable is discrete)."""
-        return np.exp(self.log_prob(value))
+        """The density at ``value`` (the probability, where the variable is discrete or ``value`` one of its atoms)."""
+        density = np.exp(self.log_prob(value))
+        return Estimate(float(density)) if single(value) else density
 
     def cdf(self, value: Any) -> Any:
         """P(variable <= value), for a variable with an order."""
         self._needs_order("cdf")
         at = self._distribution.cdf(torch.as_tensor(self._encode(value))[:, None])[:, 0].double().numpy()
-        return float(at[0]) if _single(value) else at
+        return Estimate(float(at[0])) if single(value) else at
 
     def quantile(self, level: ArrayLike) -> Any:
         """The least value whose cdf reaches ``level``; an array for an array."""
@@ -83,45 +89,71 @@ class Answer:
 
     def mean(self) -> Any:
         """The expectation, in the units of the data (a time for a datetime)."""
-        self._needs_order("mean")
-        return _as_time(self._moment(1), self.variable) if self.variable.kind == "datetime" else self._moment(1)
-
-    def std(self) -> float:
-        """The standard deviation, in the units of the data (days for a datetime)."""
-        self._needs_order("std")
+        self._needs_order("mean", distance=True)
         mean = self._moment(1)
-        return float(max(self._moment(2, mean), 0.0) ** 0.5)
+        return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
+
+    def std(self) -> Estimate:
+        """The standard deviation, in the units of the data (days for a datetime)."""
+        self._needs_order("std", distance=True)
+        mean = self._moment(1)
+        return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
     def probs(self) -> dict[Any, float]:
-        """The probability of each level."""
+        """The probability of each level; of each atom, where the variable is spiked (they leave a rest)."""
+        if self.variable.atoms:
+            atoms = self.log_prob(list(self.variable.atoms))
+            return dict(zip(self.variable.atoms, (Estimate(float(np.exp(nats))) for nats in atoms), strict=True))
         if not self.variable.levels:
             raise UserError(
                 f"{self.variable.name!r} is {self.kind}: it has no list of levels; ask for quantile, mean or pdf"
             )
         codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
-        at = self._distribution.log_prob(codes[:, None])[:, 0].double().exp().numpy()
+        at = self._distribution.log_prob(codes[:, None])[:, 0].double().exp().tolist()
+        return self._by_level([Estimate(probability) for probability in at])
+
+    def _by_level(self, found: Sequence[float]) -> dict[Any, float]:
         levels = self.variable.levels
         if len(set(levels)) < len(levels):  # 1 and True are one key to Python, but two levels of a mixed column
-            return dict(zip(map(repr, levels), at.tolist(), strict=True))
-        return dict(zip(levels, at.tolist(), strict=True))
+            return dict(zip(map(repr, levels), found, strict=True))
+        return dict(zip(levels, found, strict=True))
 
     def mode(self) -> Any:
-        """The most probable level, or the point of highest density on a fine grid of quantiles."""
-        if self.variable.levels:
+        """The most probable level (or atom), or the point of highest density on a fine grid of quantiles."""
+        if self.variable.levels or self.kind == "spiked":
             probabilities = self.probs()
             return max(probabilities, key=lambda level: probabilities[level])
-        grid = self._decode(
-            self._distribution.quantile(torch.linspace(0.002, 0.998, 499, dtype=torch.float64)[:, None])[:, 0].numpy()
-        )
+        grid = self._decode(self.spread(499))
         return grid[int(np.argmax(self.log_prob(grid)))]
 
-    def entropy(self) -> float:
+    def hdi(self, level: float = 0.9) -> list[Any]:
+        """The smallest set that holds the variable with probability ``level``: levels, or intervals (low, high)."""
+        return highest_density(self, level)
+
+    def spread(self, count: int) -> NDArray[np.float64]:
+        """So many model values, ascending, that share out the distribution evenly but for a thousandth at each end."""
+        levels = torch.linspace(0.001, 0.999, count, dtype=torch.float64)
+        return np.asarray(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
+
+    def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(variable <= value) for model values."""
+        return np.asarray(self._distribution.cdf(torch.as_tensor(model)[:, None])[:, 0].double().numpy())
+
+    def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
+        """Model values in the units of the data."""
+        return self._decode(model)
+
+    def measure(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Model values as numbers in the units of the data (days since 1970 for times)."""
+        return self._encoding.measure(self.variable.name, model)
+
+    def entropy(self) -> Estimate:
         """Entropy in nats (differential, in the units of the data, where the variable is continuous)."""
         nats = float(self._distribution.entropy()[0])
         if self._distribution.discrete:
-            return nats
+            return Estimate(nats)
         shift = self._distribution.expect(lambda z: torch.as_tensor(self._log_slope(z.double().numpy())))
-        return nats - float(shift[0])
+        return Estimate(nats - float(shift[0]))
 
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         """``n`` independent draws."""
@@ -144,7 +176,7 @@ class Answer:
         return self._encoding.codec(self.variable.name).log_slope(model)
 
     def _encode(self, value: Any) -> NDArray[np.float64]:
-        if _single(value):
+        if single(value):
             return np.array([self._encoding.encode_value(self.variable.name, value)])
         model, known = self._encoding.encode_column(self.variable.name, value)
         if not known.all():
@@ -154,26 +186,28 @@ class Answer:
     def _decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
         return np.asarray(self._encoding.decode_column(self.variable.name, model))
 
-    def _needs_order(self, what: str) -> None:
+    def _needs_order(self, what: str, *, distance: bool = False) -> None:
+        if distance and self.variable.kind == "ordinal":
+            raise UserError(
+                f"{self.variable.name!r} is ordinal: its levels have an order but no distance, so no {what}; "
+                "ask for median() or probs()"
+            )
         if self.variable.kind in ("categorical", "boolean"):
             raise UserError(
                 f"{self.variable.name!r} is {self.kind}: its levels have no order, so no {what}; ask for probs()"
             )
 
 
-def _as_time(days: float, variable: Variable) -> pd.Timestamp:
-    time = pd.Timestamp(0) + pd.Timedelta(days=days)
-    if not variable.zone:
-        return time
+def as_time(days: float, variable: Variable) -> pd.Timestamp:
+    """Days since 1970 as a time on the variable's clock."""
+    inside = np.array([days]).clip(EARLIEST, LATEST)
     # Whole days are counted on the wall clock of the zone, finer times since 1970 everywhere.
-    return (
-        time.tz_localize(variable.zone)
-        if variable.resolution == "day"
-        else time.tz_localize("UTC").tz_convert(variable.zone)
-    )
+    microseconds = np.rint(inside * MICROSECONDS_PER_DAY).astype(np.int64)
+    return from_ticks(microseconds, variable.zone, wall=variable.resolution == "day")[0]
 
 
-def _single(value: Any) -> bool:
+def single(value: Any) -> bool:
+    """Whether this is one value and not a list of them."""
     return isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series)
 
 

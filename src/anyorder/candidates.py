@@ -13,9 +13,9 @@ import torch
 
 from anyorder.config import Config
 from anyorder.curves import Curve
-from anyorder.encoding import Encoding, LevelCodec
+from anyorder.encoding import Encoding
 from anyorder.errors import UserError
-from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, GaussianMixture, Head
+from anyorder.families import head_for
 from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.model import AnyOrderModel
@@ -54,10 +54,7 @@ def candidates(
     curves: Sequence[Curve],
 ) -> list[Trainer]:
     """A trainer for every encoding that is to be tried, all on the same rows and judged on the same others."""
-    order = np.random.default_rng(seed).permutation(len(table))
-    most = min(settings.most_validation_rows, len(table) - 2)
-    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, most))
-    training, validation = table.iloc[order[held_out:]], table.iloc[order[:held_out]]
+    training, validation = split_rows(settings, table, seed)
     if settings.network.get("name") == GaussianNetwork.name:
         raise UserError(
             "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
@@ -72,14 +69,19 @@ def candidates(
     trainers: list[Trainer] = []
     for name in encodings:
         encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]  # Config checked the name
-        rows, judges = _rows(encoding, training), _rows(encoding, validation)
-        heads = [_head(codec, settings.components) for codec in encoding.codecs]
+        rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
+        heads = [head_for(codec, settings.components, settings.heads) for codec in encoding.codecs]
         reals = torch.tensor([head.levels == 0 for head in heads])
         network = dict(settings.network)
         if mlp:
             network.setdefault("expert", name == "normal_scores" and int(reals.sum()) > 1)
         protocol = protocols.build(settings.protocol)
         model = AnyOrderModel.build(encoding, heads, network, protocol, seed=seed)
+        if schema.pairs and isinstance(model.network, ChainNetwork):
+            raise UserError(
+                f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
+                f"such as 'residual_mlp' or 'bidirectional_transformer'; {model.network.name!r} cannot"
+            )
         if isinstance(model.network, ResidualMLP) and model.network.expert:
             model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
         objective = dict(settings.objective)
@@ -123,20 +125,19 @@ def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
     return described
 
 
-def _rows(encoding: Encoding, table: pd.DataFrame) -> Rows:
+def split_rows(settings: Config, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows to learn from and rows to judge by; the same ones for the same seed."""
+    order = np.random.default_rng(seed).permutation(len(table))
+    most = min(settings.most_validation_rows, len(table) - 2)
+    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, most))
+    return table.iloc[order[held_out:]], table.iloc[order[:held_out]]
+
+
+def encoded_rows(encoding: Encoding, table: pd.DataFrame) -> Rows:
+    """A table as the model sees it."""
     values, observed = encoding.encode(table)
     log_det = encoding.log_det(values)
     return Rows(torch.as_tensor(values).float(), torch.as_tensor(observed), torch.as_tensor(log_det).float())
-
-
-def _head(codec: Any, components: int) -> Head:
-    """The family for a kind of column."""
-    variable = codec.variable
-    if isinstance(codec, LevelCodec):
-        return Bernoulli() if len(variable.levels) == 2 else Categorical(len(variable.levels))
-    if variable.discrete:
-        return DiscretizedLogisticMixture(components, codec.lattice)
-    return GaussianMixture(components)
 
 
 def _share(options: Options, share: float) -> Options:

@@ -11,19 +11,16 @@ from typing import Any
 import pandas as pd
 
 from anyorder.config import Config
-from anyorder.train import Trainer
+from anyorder.engines import Fitted
 
 
-def make_card(
-    winner: Trainer, trainers: list[Trainer], settings: Config, table: pd.DataFrame, arguments: dict[str, Any]
-) -> dict[str, Any]:
+def make_card(fitted: Fitted, settings: Config, table: pd.DataFrame, arguments: dict[str, Any]) -> dict[str, Any]:
     """The card as JSON-ready values."""
-    progress = winner.progress
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "python": platform.python_version(),
-            **{name: _version(name) for name in ("anyorder", "torch", "numpy", "pandas")},
+            **{name: _version(name) for name in ("anyorder", "torch", "numpy", "pandas", "lightgbm")},
         },
         "data": {
             "rows": len(table),
@@ -32,19 +29,9 @@ def make_card(
         },
         "arguments": arguments,
         "config": settings.to_json(),
-        "chosen": winner.label,
-        "training": {
-            "steps": progress.step,
-            "seconds": round(sum(trainer.progress.seconds for trainer in trainers), 2),
-            "best_step": progress.best_step,
-            "interrupted": any(trainer.progress.interrupted for trainer in trainers),
-            "parameters": sum(parameter.numel() for parameter in winner.model.parameters()),
-        },
-        "scores": {
-            "unit": "nats per cell, held-out rows, random queries",
-            "held_out": progress.best,
-            "candidates": {trainer.label: trainer.progress.best for trainer in trainers},
-        },
+        "chosen": fitted.chosen,
+        "training": fitted.training,
+        "scores": fitted.scores,
     }
 
 

@@ -74,8 +74,16 @@ def _stripped(column: Series) -> Series:
     """The texts of a column without surrounding spaces; cells that are not text become missing."""
     if pd.api.types.is_object_dtype(column.dtype):
         texts = [cell.strip() if isinstance(cell, str) else None for cell in column.to_numpy()]
-        return pd.Series(texts, index=column.index, dtype="str")
+        try:
+            return pd.Series(texts, index=column.index, dtype="str")
+        except UnicodeEncodeError:
+            broken = next(place for place, text in enumerate(texts) if text and not _is_unicode(text))
+            refuse(str(column.name), column, broken, f"{texts[broken]!a} is no valid text: half a surrogate pair")
     return column.str.strip()
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def all_match(column: Series, pattern: str) -> bool:
@@ -133,7 +141,7 @@ def times(column: Series, missing: Mask, name: str, zone: str) -> pd.DatetimeInd
         cells: Any = pd.DatetimeIndex(column.iloc[known])
     elif is_text(column):
         texts = column.iloc[known]
-        aware = bool(zone) and any(_has_zone(cell) for cell in texts.to_numpy(dtype=object))
+        aware = bool(zone) and any(has_zone(cell) for cell in texts.to_numpy(dtype=object))
         try:
             cells = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=aware)
             bad = np.flatnonzero(cells.isna().to_numpy())
@@ -160,7 +168,8 @@ def times(column: Series, missing: Mask, name: str, zone: str) -> pd.DatetimeInd
     return index.tz_localize("UTC").tz_convert(zone) if zone else index
 
 
-def _has_zone(cell: object) -> bool:
+def has_zone(cell: object) -> bool:
+    """Whether a time, or the text of one, says in which time zone it is."""
     if isinstance(cell, str):
         return len(cell) > 10 and (cell.rstrip().endswith(("Z", "z")) or any(sign in cell[10:] for sign in "+-"))
     return getattr(cell, "tzinfo", None) is not None

@@ -8,6 +8,7 @@ what is asked of them is the probability of a lattice point, so their log dz/dx 
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,6 +45,8 @@ from anyorder.warp import Warp
 WarpName = Literal["normal_scores", "standard"]
 LARGEST_WHOLE = 2.0**52
 """Above this a float64 cannot tell whole numbers from their halves."""
+
+ENDLESS = 2**50
 
 SMALLEST = 1e-150
 """The square of a spread below this is no longer a float64."""
@@ -86,6 +89,20 @@ class Codec(ABC):
     def log_slope(self, values: Numbers) -> Numbers:
         """log dz/dx at these model values; 0 where the variable is discrete."""
         return np.zeros(values.shape)
+
+    def inside(self, units: Numbers) -> Numbers:
+        """Numbers of the data, moved to the nearest bound where rounding carried them past it."""
+        low, high = self.variable.bounds
+        return units.clip(-math.inf if low is None else low, math.inf if high is None else high)
+
+    def _refuse_outside(self, column: Series, missing: Mask, units: Numbers) -> None:
+        """Bounds that the user declared hold for every value; bounds that the data suggest can turn out wrong."""
+        low, high = self.variable.bounds
+        outside = ~missing & (units != self.inside(units))
+        if self.variable.declared and outside.any():
+            row = int(np.argmax(outside))
+            text = f"{'' if low is None else f'{low:g}'}..{'' if high is None else f'{high:g}'}"
+            refuse(self.variable.name, column, row, f"got {plain(column.iloc[row])}, outside its bounds {text}")
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
@@ -227,14 +244,15 @@ class LineCodec(Codec):
 
     def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
-        values = through(self.warp.forward, self._numbers(column, missing))
-        return np.where(missing, 0.0, values), ~missing
+        units = self._numbers(column, missing)
+        self._refuse_outside(column, missing, units)
+        return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
         units = through(self.warp.inverse, np.where(unknown, 0.0, values))
         if self.variable.kind is not Kind.DATETIME:
-            return numbers_as(self.variable, units, unknown)
+            return numbers_as(self.variable, self.inside(units), unknown)
         grain = 1_000_000 if self.variable.resolution == "second" else 1
         since = np.rint(units.clip(-MOST_DAYS, MOST_DAYS) * (MICROSECONDS_PER_DAY / grain)).astype(np.int64) * grain
         return times_as(self.variable, since + self.origin, unknown, wall=False)
@@ -291,14 +309,15 @@ class LatticeCodec(Codec):
 
     def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
-        values = through(self.warp.forward, self._numbers(column, missing))
-        return np.where(missing, 0.0, values), ~missing
+        units = self._numbers(column, missing)
+        self._refuse_outside(column, missing, units)
+        return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
         points = np.rint(through(self.warp.inverse, np.where(unknown, 0.0, values)))
         if self.variable.kind is not Kind.DATETIME:
-            return numbers_as(self.variable, points, unknown)
+            return numbers_as(self.variable, self.inside(points), unknown)
         microseconds = points.clip(-MOST_DAYS, MOST_DAYS).astype(np.int64) * MICROSECONDS_PER_DAY
         return times_as(self.variable, microseconds, unknown, wall=True)
 
@@ -310,8 +329,15 @@ class LatticeCodec(Codec):
 
     @property
     def lattice(self) -> Lattice:
-        """All points a value can be, beyond the range that was seen too."""
-        return Lattice(float(self.start), float(self.step), None, self.warp)
+        """All points a value can be, beyond the range that was seen too, within the bounds."""
+        least, most = self.variable.bounds
+        low, high = None if least is None else math.ceil(least), None if most is None else math.floor(most)
+        if low is None and high is None:
+            return Lattice(float(self.start), float(self.step), None, self.warp)
+        # An open end is further away than any whole number that a float64 holds.
+        first = high - ENDLESS if low is None and high is not None else low or 0
+        count = ENDLESS + 1 if low is None or high is None else high - low + 1
+        return Lattice(float(first), float(self.step), count, self.warp)
 
     def to_json(self) -> dict[str, Any]:
         return {"warp": dataclasses.asdict(self.warp), "start": self.start, "stop": self.stop, "step": self.step}

@@ -8,7 +8,7 @@ coherent; averaging K of them is the log of the mean *probability* (SFARM eq. 14
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,11 +20,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anyorder.answer import Answer
+from anyorder.chunks import row_chunks as row_chunks
 from anyorder.errors import UserError
+from anyorder.estimate import Estimate, weighted_mean
+from anyorder.missingness import blank_holes, indicators_first, present_first, with_indicators_along
 from anyorder.model import AnyOrderModel
-from anyorder.networks.base import rows_at_once
-from anyorder.protocols import Protocol, Random
+from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
+from anyorder.ranged import DRAWS, Ranged, event_of
+from anyorder.region import Region
+from anyorder.regions import understand
+from anyorder.truncated import Particles
 
 
 @dataclass(frozen=True)
@@ -45,15 +51,33 @@ class OrderSpread:
 
 
 class Conditional:
-    """What the model believes about ``asked`` (by default everything else) given ``evidence``."""
+    """What the model believes about ``asked`` (by default everything else) given ``evidence``.
+
+    Evidence is a value, ``Between(low, high)``, ``OneOf(...)``, ``MISSING``, or a text that says one of these
+    (``"30..40"``). Ranges are answered by ``draws`` truncated draws, the same ones for the same ``seed``.
+    """
 
     def __init__(
-        self, model: AnyOrderModel, evidence: Mapping[str, Any] | None = None, asked: tuple[str, ...] | None = None
+        self,
+        model: AnyOrderModel,
+        evidence: Mapping[str, Any] | None = None,
+        asked: tuple[str, ...] | None = None,
+        *,
+        draws: int = DRAWS,
+        seed: int = 0,
     ) -> None:
         self.model = model
         self.evidence = dict(evidence or {})
-        encoding = model.encoding
-        self._encoded = {model.schema.index(k): encoding.encode_value(k, v) for k, v in self.evidence.items()}
+        self.draws, self.seed = draws, seed
+        self._encoded: dict[int, float] = {}
+        regions: dict[int, Region] = {}
+        for name, said in self.evidence.items():
+            place, found = understand(model.encoding, name, said)
+            if isinstance(found, Region):
+                regions[place] = found
+            else:
+                self._encoded[place] = found
+        self._ranged = Ranged(model, *self._row(), regions, draws, seed)
         for name in asked or ():
             if model.schema.index(name) in self._encoded:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
@@ -66,64 +90,137 @@ class Conditional:
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
         """The same question with more evidence."""
-        return Conditional(self.model, {**self.evidence, **(evidence or {}), **more}, self.asked)
+        return self._with({**self.evidence, **(evidence or {}), **more}, self.asked)
 
     def asking(self, *names: str) -> Conditional:
         """The same evidence, about these variables; the rest is marginalised out."""
-        return Conditional(self.model, self.evidence, names)
+        return self._with(self.evidence, names)
+
+    def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
+        """The same question answered with more (or other) draws; without ranges nothing changes."""
+        if draws is not None and draws < 2:
+            raise UserError(f"draws must be 2 or more, got {draws}")
+        draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
+        return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed)
+
+    def _with(self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None) -> Conditional:
+        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed)
 
     def __getitem__(self, name: str) -> Answer:
-        """The distribution of one variable: exact, in one step."""
+        """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors."""
         index = self.model.schema.index(name)
         if index in self._encoded:
-            raise UserError(f"{name!r} is given ({self.evidence[name]!r}); ask for another variable")
+            raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
+        if self._ranged.regions:
+            return self._ranged.answer(index)
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
-            features = self.model.features_beside(values, known)[:, index].cpu()
+            features = self.model.features_of(values, known, index).cpu()
             distribution = self.model.heads.distribution(features, index)
         return Answer(self.model.schema.variables[index], self.model.encoding, distribution)
 
     def log_prob(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 1, seed: int = 0, **more: Any
-    ) -> float:
+    ) -> Estimate:
         """log p(these values | evidence), jointly, in nats and in the units of the data."""
-        return self.order_spread(values, orders=orders, seed=seed, **more).average
+        if not self._ranged.regions:
+            return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
+        particles = self._ranged.particles()
+        rows, query = self._wanted({**(values or {}), **more}, particles.values, particles.known)
+        nats = np.logaddexp.reduce(log_probs(self.model, rows, query, orders=orders, seed=seed)) - math.log(orders)
+        top = float(nats.max())
+        if top == -math.inf:
+            return Estimate(-math.inf)
+        mean, error = (float(part) for part in weighted_mean(particles.weights, np.exp(nats - top)))
+        return Estimate(top + math.log(mean), error / mean, self._ranged.method)
+
+    def prob(self, event: str | Mapping[str, Any] | None = None, /, **more: Any) -> Estimate:
+        """P(event | evidence), jointly: ``prob("price > 30, river=yes")`` or ``prob(price=Between(30, None))``."""
+        return self._ranged.probability(event_of(event, more), self._encoded)
+
+    def entropy(self, *names: str) -> Estimate:
+        """The joint entropy of these variables given the evidence, in nats and in the units of the data."""
+        from anyorder.information import joint_entropy
+
+        return joint_entropy(self, names)
 
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
         """The same log-probability along several orders."""
-        wanted = {**(values or {}), **more}
+        if self._ranged.regions:
+            raise UserError("the spread over orders is a question about exact evidence; this evidence has ranges")
+        row, known = self._row()
+        row, query = self._wanted({**(values or {}), **more}, row, known[0])
+        nats = log_probs(self.model, row, query, orders=orders, seed=seed)
+        return OrderSpread(tuple(nats[:, 0].tolist()))
+
+    @property
+    def ranged(self) -> bool:
+        """Whether some of the evidence is a range, so that answers are estimates."""
+        return bool(self._ranged.regions)
+
+    @property
+    def exact(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
+        """The row of exactly known model values, and which they are."""
+        return self._row()
+
+    @property
+    def given_places(self) -> frozenset[int]:
+        """The variables that the evidence speaks of."""
+        return frozenset(self._encoded) | frozenset(self._ranged.regions)
+
+    def particles(self) -> Particles:
+        """The weighted draws that stand for the ranges."""
+        return self._ranged.particles()
+
+    def ranged_rows(self, n: int) -> tuple[Float[Tensor, "n variables"], Bool[Tensor, "1 variables"]]:
+        """``n`` rows of model values drawn inside the ranges, and which variables they know."""
+        return self._ranged.rows(n, self.seed)
+
+    def _wanted(
+        self, wanted: Mapping[str, Any], rows: Float[Tensor, "rows variables"], known: Bool[Tensor, " variables"]
+    ) -> tuple[Float[Tensor, "rows variables"], Query]:
+        """The rows with the wanted values in them, and the query that asks for those."""
         if not wanted:
             raise UserError("log_prob needs values, as in log_prob(price=22.0)")
-        row, known = self._row()
+        rows = rows.clone()
         asked = torch.zeros_like(known)
         for name, value in wanted.items():
             index = self.model.schema.index(name)
-            if index in self._encoded:
+            if index in self._encoded or index in self._ranged.regions:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             if self.asked is not None and name not in self.asked:
                 raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
-            row[0, index] = self.model.encoding.encode_value(name, value)
-            asked[0, index] = True
-        nats = log_probs(self.model, row, Query(known, asked), orders=orders, seed=seed)
-        return OrderSpread(tuple(nats[:, 0].tolist()))
+            rows[:, index] = self.model.encoding.encode_value(name, value)
+            asked[index] = True
+        return rows, Query(known.expand(len(rows), -1), asked.expand(len(rows), -1))
 
-    def sample(self, n: int = 1, seed: int = 0) -> pd.DataFrame:
-        """``n`` joint draws as full rows: evidence as given, asked variables drawn, others left out."""
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+        """``n`` joint draws as full rows: evidence as given, asked variables drawn, others left out.
+
+        ``holes=True``, for a model of joint missingness: drawn cells are missing where they would not be recorded.
+        """
         if n < 0:
             raise UserError(f"cannot draw {n} rows; give a number from 0 up")
-        row, known = self._row()
+        row, known = self._ranged.rows(n, seed) if self._ranged.regions else self._row()
         asked = ~known
         if self.asked is not None:
             asked = torch.zeros_like(known)
             asked[0, [self.model.schema.index(name) for name in self.asked]] = True
+            asked &= ~known  # a variable with a range is drawn already
+        asked, wanted = with_indicators_along(self.model.schema, known, asked, named=self.asked is not None)
         query = Query(known.expand(n, -1), asked.expand(n, -1))
         drawn = draws(self.model, row.expand(n, -1), query, seed=seed)
+        if holes and not self.model.schema.pairs:
+            raise UserError("the model knows of no holes: fit a table that has some with missingness='joint'")
+        if holes:
+            blank_holes(self.model.schema, drawn, asked[0].numpy())
         frame = self.model.encoding.decode(drawn)
         for name, value in self.evidence.items():
-            frame[name] = self._as_column(name, value, n, frame[name])
-        shown = [v.name for i, v in enumerate(self.model.schema.variables) if bool(asked[0, i] | known[0, i])]
+            if self.model.schema.index(name) in self._encoded:
+                frame[name] = self._as_column(name, value, n, frame[name])
+        shown = [v.name for i, v in enumerate(self.model.schema.variables) if bool(wanted[0, i])]
         return frame[shown]
 
     def _as_column(self, name: str, value: Any, n: int, decoded: pd.Series) -> pd.Series:
@@ -139,17 +236,16 @@ class Conditional:
         return values, known
 
 
-def row_chunks(model: AnyOrderModel, rows: int) -> Iterator[slice]:
-    """Rows in parts that fit into memory; the parts do not change a result, only when random draws are taken."""
-    size = min(rows_at_once(model.network.layout), 4096)
-    return (slice(start, start + size) for start in range(0, rows, size))
+def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Protocol]:
+    """The model's own order first; further ones are permutations drawn once from ``seed``, the same for every row.
 
-
-def order_protocols(model: AnyOrderModel, orders: int) -> list[Protocol]:
-    """The model's own order first; further ones are drawn at random."""
+    Orders that are fixed before a value is seen make the mean of their probabilities a mixture: a normalised density.
+    """
     if orders < 1:
         raise UserError(f"orders must be 1 or more, got {orders}")
-    return [model.protocol] + [Random()] * (orders - 1)
+    generator = torch.Generator().manual_seed(seed)
+    drawn = [torch.randperm(model.variables, generator=generator).tolist() for _ in range(orders - 1)]
+    return [model.protocol, *(Canonical(order=tuple(order)) for order in drawn)]
 
 
 @torch.no_grad()
@@ -161,13 +257,13 @@ def log_probs(
     shift = np.where(query.asked.numpy(), log_det, 0.0).sum(axis=1)
     out = np.zeros((orders, len(values)))
     generator = torch.Generator(device=model.device).manual_seed(seed)
-    for which, protocol in enumerate(order_protocols(model, orders)):
+    for which, protocol in enumerate(order_protocols(model, orders, seed)):
         for rows in row_chunks(model, len(values)):
             part = query.rows(rows)
             part = Query(part.evidence.to(model.device), part.asked.to(model.device))
-            chain = protocol.chain(part, generator)
-            steps = model.step_log_prob(values[rows].to(model.device), chain)
-            out[which, rows] = steps.double().sum(dim=1).cpu().numpy()
+            for stage in indicators_first(part, model.schema):
+                steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage, generator))
+                out[which, rows] += steps.double().sum(dim=1).cpu().numpy()
     nats: NDArray[np.float64] = out + shift
     return nats
 
@@ -182,6 +278,10 @@ def draws(
     for rows in row_chunks(model, len(values)):
         part = query.rows(rows)
         part = Query(part.evidence.to(model.device), part.asked.to(model.device))
-        drawn = model.draw(values[rows].to(model.device), model.chain(part, generator), generator)
+        drawn = values[rows].to(model.device)
+        for stage in indicators_first(part, model.schema):
+            for query_now in present_first(stage, model.schema, drawn):
+                told = model.draw(drawn, model.chain(query_now, generator), generator)
+                drawn = drawn.where(~query_now.asked, told)
         out[rows] = np.where(part.asked.cpu().numpy(), drawn.double().cpu().numpy(), out[rows])
     return out

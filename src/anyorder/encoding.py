@@ -23,7 +23,9 @@ from jaxtyping import Bool, Float
 from anyorder.cells import SINGLE, Series
 from anyorder.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
 from anyorder.errors import UserError, nearest
-from anyorder.schema import Schema, Variable
+from anyorder.missingness import mark_holes
+from anyorder.schema import Kind, Schema, Variable
+from anyorder.spiked_codec import SpikedCodec
 from anyorder.warp import Warp
 
 __all__ = ["Codec", "Encoding", "LatticeCodec", "LevelCodec", "LineCodec", "Unseen", "WarpName"]
@@ -55,8 +57,7 @@ class Encoding:
             if family is LevelCodec:
                 codecs.append(LevelCodec(variable))
             else:
-                fit = LatticeCodec.fit if family is LatticeCodec else LineCodec.fit
-                codecs.append(fit(columns[variable.name], variable, schema.missing, warp))
+                codecs.append(family.fit(columns[variable.name], variable, schema.missing, warp))
         return cls(schema, tuple(codecs))
 
     def codec(self, name: str) -> Codec:
@@ -96,6 +97,7 @@ class Encoding:
                 values[:, place], known[:, place], strange[:, place] = codec.encode_seen(column, marks)
             else:
                 values[:, place], known[:, place] = codec.encode(column, marks)
+        mark_holes(self.schema, values, known, strange, list(columns))
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):
             shown = ", ".join(f"{count} in {name!r}" for name, count in counts.items() if count)
@@ -110,8 +112,13 @@ class Encoding:
             if name in columns:
                 raise UserError(f"column {name!r} appears more than once; rename or remove the others")
             columns[name] = frame.iloc[:, position]
+        for variable in self.schema.variables:
+            if variable.indicates and variable.indicates in columns and variable.name in columns:
+                raise UserError(
+                    f"the holes of column {variable.indicates!r} say what {variable.name!r} would; remove the latter"
+                )
         extra = [name for name in columns if name not in self.schema and name not in self._ignored]
-        absent = [name for name in self.schema.names if name not in columns]
+        absent = [v.name for v in self.schema.variables if v.name not in columns and not v.indicates]
         if extra and absent:
             hint = nearest(extra[0], self.schema.names)
             raise UserError(f"the model knows no column {extra[0]!r}; {hint} (or remove the column)")
@@ -176,9 +183,11 @@ class Encoding:
         return cls(schema, tuple(_codec_from_json(variable, item) for variable, item in pairs))
 
 
-def _family(variable: Variable) -> type[Codec]:
+def _family(variable: Variable) -> type[LevelCodec | LatticeCodec | LineCodec | SpikedCodec]:
     if variable.kind.has_levels:
         return LevelCodec
+    if variable.kind is Kind.SPIKED:
+        return SpikedCodec
     return LatticeCodec if variable.discrete else LineCodec
 
 
@@ -190,6 +199,7 @@ def _codec_from_json(variable: Variable, described: Mapping[str, Any]) -> Codec:
         warp = Warp(**{name: tuple(float(number) for number in knots) for name, knots in described["warp"].items()})
         if family is LatticeCodec:
             return LatticeCodec(variable, warp, *(int(described[name]) for name in ("start", "stop", "step")))
-        return LineCodec(variable, warp, int(described["origin"]))
+        line = LineCodec(variable, warp, int(described["origin"]))
+        return SpikedCodec(variable, line) if family is SpikedCodec else line
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(f"the encoding of {variable.name!r} is damaged: {error}") from error

@@ -16,6 +16,8 @@ from anyorder.model import AnyOrderModel
 from anyorder.place import place
 from anyorder.query import Query
 
+DRAWN_AT_ONCE = 16_384  # rows times draws that are walked together
+
 
 def fill_point(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
     """``frame`` with each unknown cell at its conditional mean or most probable level."""
@@ -32,13 +34,18 @@ def fill_draws(
 ) -> list[pd.DataFrame]:
     """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
     values, observed, strange = model.encoding.encode_seen(frame, unseen)
-    known = torch.as_tensor(observed)
-    query = Query(known, ~known)
-    filled = []
-    for number in range(count):
-        drawn = draws(model, torch.as_tensor(values), query, seed=seed * 1_000_003 + number)
-        filled.append(_merged(model, frame, drawn, observed, strange))
-    return filled
+    unknown = (~observed).sum(axis=1)
+    # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.
+    holes = np.argsort(unknown, kind="stable")[np.searchsorted(np.sort(unknown), 1) :]
+    drawn = np.repeat(values[None], count, axis=0)
+    at_once = max(1, DRAWN_AT_ONCE // count)
+    for start in range(0, len(holes), at_once):
+        rows = np.repeat(holes[start : start + at_once], count)
+        known = torch.as_tensor(observed[rows])
+        # A seed of its own for every part, so that no two parts draw alike.
+        told = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=seed * 1_000_003 + start)
+        drawn[np.tile(np.arange(count), len(rows) // count), rows] = told
+    return [_merged(model, frame, one, observed, strange) for one in drawn]
 
 
 @torch.no_grad()
@@ -73,6 +80,8 @@ def _merged(
     filled = frame.copy()
     for position, codec in enumerate(model.encoding.codecs):
         name = codec.variable.name
+        if codec.variable.indicates:
+            continue
         column = values[:, position]
         if name not in filled.columns:
             filled[name] = codec.decode(column).set_axis(frame.index)

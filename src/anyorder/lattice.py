@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.warp import Warp
@@ -60,6 +60,13 @@ class Lattice:
     def index_reaching(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The index of the cell that ``z`` falls into, cells being open below and closed above."""
         return self.within(((self.warp.inverse(z) - self.start) / self.step - 0.5).ceil())
+
+    def reaches(self, z: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        """Whether the point nearest to ``z`` exists: always, on an endless lattice."""
+        if self.count is None:
+            return torch.ones_like(z, dtype=torch.bool)
+        index = ((self.warp.inverse(z) - self.start) / self.step).round()
+        return (index >= 0) & (index < self.count)
 
     def within(self, index: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The nearest index that exists."""

@@ -14,7 +14,9 @@ class Layout:
     ``groups``: variables of one group (all characters, all pixels) share value embedding and read-out.
     ``grid``: the shape in which the flat variables lie, for networks that reshape. ``locations`` and
     ``log_scales``: which features of a location-scale head move with its location and its scale, so that a
-    network can predict relative to a closed-form expert (empty for other heads).
+    network can predict relative to a closed-form expert (empty for other heads). ``partners``: the variable that must
+    be hidden from each (-1 for none): a column and the indicator of its holes (:mod:`anyorder.missingness`).
+    ``members``: the layouts of the members of a blend.
     """
 
     levels: tuple[int, ...]
@@ -23,6 +25,8 @@ class Layout:
     grid: tuple[int, ...]
     locations: tuple[tuple[int, ...], ...] = ()
     log_scales: tuple[tuple[int, ...], ...] = ()
+    partners: tuple[int, ...] = ()
+    members: tuple[Layout, ...] = ()
 
     @cached_property
     def variables(self) -> int:

@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.encoding import Encoding
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank
+from anyorder.heads.blend import Blend
 from anyorder.layout import Layout
-from anyorder.networks import ChainNetwork, Network, networks
+from anyorder.missingness import partner_known, without_partner
+from anyorder.networks import ChainNetwork, Network, Walk, networks
+from anyorder.networks.base import rows_at_once
+from anyorder.networks.blend import BlendWalk
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
 from anyorder.registry import describe
@@ -108,12 +112,35 @@ class AnyOrderModel(nn.Module):
     def features_beside(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
     ) -> Float[Tensor, "batch variables width"]:
-        """The network's features of every variable given the same known set."""
-        # Mask networks see a set; only chain networks have to be told how to read it.
-        prefix = None
+        """The network's features of every variable given the same known set, its own partner left out of it."""
+        features = self.one_pass(values, known)
+        # Where the partner of an unknown variable is known it was seen: those few are asked again, one by one.
+        row, variable = (partner_known(known, self.network.layout.partners) & ~known).nonzero(as_tuple=True)
+        for part in torch.arange(len(row), device=row.device).split(rows_at_once(self.network.layout)):
+            here, target = row[part], variable[part]
+            alone = self.one_pass(values[here], without_partner(known[here], target, self.network.layout.partners))
+            features = features.index_put((here, target), alone[torch.arange(len(part), device=row.device), target])
+        return features
+
+    def one_pass(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables width"]:
+        """The same by a single pass: a variable whose partner is known has seen it (:mod:`anyorder.missingness`)."""
+        return self.network.beside(values, known, self._prefix(known))
+
+    def features_of(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
+    ) -> Float[Tensor, "batch width"]:
+        """The network's features of one variable, its own partner left out of what is known."""
+        target = torch.full((len(values),), variable, device=values.device)
+        known = without_partner(known, target, self.network.layout.partners)
+        return self.network.at(values, known, target, self._prefix(known))
+
+    def _prefix(self, known: Bool[Tensor, "batch variables"]) -> Int[Tensor, "batch prefix"] | None:
+        """Mask networks see a set; only chain networks have to be told how to read it."""
         if isinstance(self.network, ChainNetwork) and not self.protocol.random:
-            prefix = ordered(known, self.protocol.keys(known, None), pad_left=True)
-        return self.network.beside(values, known, prefix)
+            return ordered(known, self.protocol.keys(known, None), pad_left=True)
+        return None
 
     def log_prob_beside(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
@@ -132,11 +159,33 @@ class AnyOrderModel(nn.Module):
         for step in range(chain.steps):
             target = chain.order[:, step]
             row = (target >= 0).nonzero()[:, 0]
-            features = walk.features()
-            drawn = self.heads.sample_at(features[row], target[row], generator).to(values.dtype)
+            drawn = self._sample(walk, row, target[row], generator).to(values.dtype)
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values
+
+    def _sample(
+        self, walk: Walk, row: Int[Tensor, " rows"], target: Int[Tensor, " rows"], generator: torch.Generator | None
+    ) -> Float[Tensor, " rows"]:
+        """One draw of each row's target at the walk's current step."""
+        if not isinstance(walk, BlendWalk):
+            return self.heads.sample_at(walk.features(row), target, generator)
+        # A draw from a mixture is a draw from one member: only that one has to be asked.
+        blends = [self.heads.of(variable) for variable in range(self.variables)]
+        weights = torch.tensor([blend.weights for blend in blends if isinstance(blend, Blend)], device=target.device)
+        member = torch.multinomial(weights[target], 1, generator=generator)[:, 0]
+        drawn = torch.zeros(len(row), device=target.device)
+        for place, part in enumerate(walk.walks):
+            here = (member == place).nonzero()[:, 0]
+            if not len(here):
+                continue
+            features, targets = part.features(row[here]), target[here]
+            for variable in targets.unique().tolist():
+                chosen = (targets == variable).nonzero()[:, 0]
+                head = blends[variable].members[place]
+                told = head(features[chosen, : head.size]).sample(generator)
+                drawn = drawn.to(told.dtype).index_put((here[chosen],), told)
+        return drawn
 
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
@@ -146,6 +195,8 @@ def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
     for variable, head in enumerate(heads_):
         key = str(describe(head)) if schema.alike else variable
         assigned.append(groups.setdefault(key, len(groups)))
+    blends = [head for head in heads_ if isinstance(head, Blend)]
+    members = range(len(blends[0].members)) if blends else ()
     return Layout(
         levels=tuple(head.levels for head in heads_),
         sizes=tuple(head.size for head in heads_),
@@ -153,4 +204,6 @@ def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
         grid=schema.grid,
         locations=tuple(head.locations for head in heads_),
         log_scales=tuple(head.log_scales for head in heads_),
+        partners=schema.partners,
+        members=tuple(layout_of(schema, [blend.members[place] for blend in blends]) for place in members),
     )

@@ -6,7 +6,7 @@
               under M_card and a canonical order, by the one edge that was drawn otherwise.
 ``chain``     every step of the chain *evidence, then asked* in one pass of a chain network (MAC Algorithm 1).
 
-Cells that are missing are never known and never asked.
+Cells that are missing are never known and never asked. A column's own missing-indicator is hidden from it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.errors import UserError, nearest
+from anyorder.fair import fair_edges
 from anyorder.induced import Induced, edge_weights
 from anyorder.masking import Cardinality, Masking
 from anyorder.model import AnyOrderModel
@@ -78,15 +79,17 @@ class Parallel(Objective):
         self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
     ) -> Scores:
         batch, variables = values.shape
-        complete = bool(observed.all())
         induced = Induced(self.masking, self.protocol, reweight=self.reweight)
-        drawn = induced.draw(batch, variables, generator, None if complete else observed)
+        if model.schema.pairs:
+            fair = fair_edges(induced.draw(batch, variables, generator), observed, model.schema.partners)
+            return Scores(_beside(model, values, fair.known), log_det, fair.weight.to(log_det.dtype))
+        drawn = induced.draw(batch, variables, generator, None if bool(observed.all()) else observed)
         known = drawn.known
         # A row of which the masking can ask nothing (its target is missing, say) does not count.
         asked = (observed & ~known & (drawn.next >= 0)[:, None]).to(log_det.dtype)
         # Each row counts once, whatever the number of its unknown cells: the 1 / (N - |e|) of eq. 7.
         weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-        return Scores(model.log_prob_beside(values, known), log_det, weight)
+        return Scores(_beside(model, values, known), log_det, weight)
 
 
 @dataclass(frozen=True)
@@ -101,14 +104,19 @@ class Edges(Objective):
         batch, variables = values.shape
         complete = bool(observed.all())
         induced = Induced(self.masking, self.protocol, reweight=self.reweight, prefix="visits")
-        drawn = induced.draw(batch, variables, generator, None if complete else observed)
-        if complete and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
-            weight = edge_weights(drawn.known, self.protocol).to(log_det.dtype)
+        paired = bool(model.schema.pairs)
+        drawn = induced.draw(batch, variables, generator, None if complete or paired else observed)
+        known = drawn.known
+        if complete and not paired and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
+            weight = edge_weights(known, self.protocol).to(log_det.dtype)
         else:
             weight = torch.zeros_like(log_det)
             row = (drawn.next >= 0).nonzero()[:, 0]
             weight[row, drawn.next[row]] = 1.0
-        return Scores(model.log_prob_beside(values, drawn.known), log_det, weight)
+        if paired:
+            fair = fair_edges(drawn, observed, model.schema.partners)
+            known, weight = fair.known, weight * (fair.weight > 0)
+        return Scores(_beside(model, values, known), log_det, weight)
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,11 @@ class WholeChain(Objective):
         steps = model.step_log_prob(values, chain)
         shift = log_det.gather(1, chain.order.clamp(min=0))
         return Scores(steps, shift, chain.counted.to(log_det.dtype))
+
+
+def _beside(model: AnyOrderModel, values: Tensor, known: Tensor) -> Tensor:
+    """log p(x_i | x_known) by one pass: who may not see all of what is known is not counted."""
+    return model.heads.log_prob_beside(model.one_pass(values, known), values)
 
 
 OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Parallel, Edges, WholeChain)}

@@ -60,7 +60,7 @@ def plot_answer(axes: Axes, answer: Answer, name: str, colour: str = BLUE, *, ra
     style(axes)
     axes.set_title(name, color=INK, fontsize=11, loc="left", fontweight="bold")
     if answer.variable.levels:
-        _bars(axes, answer.probs(), colour, ranked=ranked and answer.kind != "atoms")
+        _bars(axes, answer.probs(), colour, ranked=ranked and answer.kind not in ("atoms", "ordinal"))
     else:
         _curve(axes, answer, colour)
 
@@ -117,6 +117,9 @@ def _curve(axes: Axes, answer: Answer, colour: str) -> None:
     axes.plot(where, density, color=colour, linewidth=1.6, drawstyle="steps-mid" if step else "default")
     axes.axvline(mean.tz_localize(None) if time else mean, color=ORANGE, linewidth=1.4)
     axes.set_ylim(bottom=0)
+    for atom, probability in answer.probs().items() if answer.kind == "spiked" else ():
+        axes.axvline(atom, color=colour, linewidth=2)
+        axes.text(atom, axes.get_ylim()[1], f" P({atom:g}) = {probability:.3f}", color=INK, fontsize=8.5, va="top")
     if time:
         axes.tick_params(axis="x", rotation=20)
 

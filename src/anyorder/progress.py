@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from anyorder.train import Progress as Training
 from anyorder.train import Watch
@@ -35,6 +35,18 @@ def training_bar(show: bool) -> Iterator[Watch | None]:
             bar.update(task, completed=spent, score=score, left=f"at most {_clock(left)} left")
 
         yield watch
+
+
+@contextmanager
+def trees_bar(show: bool, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error that counts the variables whose trees are grown."""
+    if not show:
+        yield lambda: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("growing trees", total=total)
+        yield lambda: bar.advance(task)
 
 
 def _clock(seconds: float) -> str:

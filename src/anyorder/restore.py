@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from anyorder.cells import MICROSECONDS_PER_DAY, Mask, Numbers, Series, from_ticks
 from anyorder.schema import Kind, Variable
 
-_EARLIEST, _LATEST = -719_162, 2_932_896  # days from 1970 to the years 1 and 9999, Python's range
+EARLIEST, LATEST = -719_162, 2_932_896  # days from 1970 to the years 1 and 9999, Python's range
 _NANOSECOND_DAYS = 106_750  # the range of datetime64[ns], 1677 to 2262
 
 
@@ -44,7 +44,7 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
 
 def times_as(variable: Variable, microseconds: NDArray[np.int64], unknown: Mask, *, wall: bool) -> Series:
     """Times, in microseconds since 1970 of the wall clock or of the instant, in the form of the variable's column."""
-    least, most = (_EARLIEST, _LATEST)
+    least, most = (EARLIEST, LATEST)
     if "[ns" in variable.dtype:
         least, most = (-_NANOSECOND_DAYS, _NANOSECOND_DAYS)
     inside = microseconds.clip(least * MICROSECONDS_PER_DAY, most * MICROSECONDS_PER_DAY)

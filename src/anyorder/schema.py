@@ -11,6 +11,8 @@ integer        whole numbers                          log-probability of that nu
 atoms          a few numbers, such as 0, 0.5 and 1    log-probability of that level
 boolean        false, true                            log-probability of that level
 categorical    a few texts (or mixed values)          log-probability of that level
+ordinal        levels with an order                   log-probability of that level
+spiked         any real number, a few of them often   log-probability of such an atom; log-density elsewhere
 datetime       times; see ``Variable.resolution``     whole days: log-probability; finer: log-density per day
 =============  =====================================  =============================================
 
@@ -41,11 +43,13 @@ class Kind(StrEnum):
     BOOLEAN = "boolean"
     CATEGORICAL = "categorical"
     DATETIME = "datetime"
+    ORDINAL = "ordinal"
+    SPIKED = "spiked"
 
     @property
     def has_levels(self) -> bool:
         """Whether the values are a finite list, coded 0..K-1."""
-        return self in (Kind.ATOMS, Kind.BOOLEAN, Kind.CATEGORICAL)
+        return self in (Kind.ATOMS, Kind.BOOLEAN, Kind.CATEGORICAL, Kind.ORDINAL)
 
     @classmethod
     def read(cls, word: object) -> Kind:
@@ -69,6 +73,9 @@ class Variable:
     ``zone`` is the time zone of its wall clock, if it has one. ``form`` says how numbers or times were
     written where the column held neither: "text" for numbers, "date" for Python dates, a strftime pattern for times
     as text. ``categories`` and ``ordered`` restore a pandas category column, unused categories included.
+    ``atoms`` are the values that a spiked (or integer) variable often has exactly. ``bounds`` are the least and the
+    greatest value of a number, None where there is none; ``declared`` says that the user told them, not the data.
+    ``indicates`` names the column whose absence this (boolean) variable says: see :mod:`anyorder.missingness`.
     """
 
     name: str
@@ -80,6 +87,10 @@ class Variable:
     form: str = ""
     categories: tuple[Level, ...] = ()
     ordered: bool = False
+    indicates: str = ""
+    atoms: tuple[float, ...] = ()
+    bounds: tuple[float | None, float | None] = (None, None)
+    declared: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind.read(self.kind))
@@ -89,9 +100,26 @@ class Variable:
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have levels")
         if self.resolution not in RESOLUTIONS or bool(self.resolution) != (self.kind is Kind.DATETIME):
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have the resolution {self.resolution!r}")
+        self._check_line()
         for level in (*self.levels, *self.categories):
             if not isinstance(level, str | int | float) or level != level:
                 raise UserError(f"{self.name!r}: a level must be a text, number or boolean, got {level!r}")
+
+    def _check_line(self) -> None:
+        if self.atoms and self.kind not in (Kind.SPIKED, Kind.INTEGER):
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have atoms beside a continuum")
+        if self.kind is Kind.SPIKED and not self.atoms:
+            raise UserError(f"{self.name!r} is spiked and needs an atom")
+        if self.bounds == (None, None):
+            return
+        if self.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.SPIKED):
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have bounds; only number columns can")
+        ends = [end for end in self.bounds if end is not None]
+        wrong = any(isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end) for end in ends)
+        if len(self.bounds) != 2 or wrong or (len(ends) == 2 and not ends[0] < ends[1]):
+            raise UserError(
+                f"{self.name!r}: bounds are a least and a greater number, either may be None; got {self.bounds!r}"
+            )
 
     @property
     def discrete(self) -> bool:
@@ -101,7 +129,7 @@ class Variable:
     @property
     def numeric(self) -> bool:
         """Whether its values are numbers, so that a mean makes sense."""
-        return self.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.ATOMS)
+        return self.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.ATOMS, Kind.SPIKED)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; fields at their default are left out."""
@@ -120,7 +148,12 @@ class Variable:
             if not isinstance(given.get(name, []), list | tuple):
                 raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
             given[name] = tuple(given.get(name, ()))
-        for name in ("name", "dtype", "resolution", "zone", "form"):
+        for name in ("atoms", "bounds"):
+            if name in given:
+                if not isinstance(given[name], list | tuple):
+                    raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
+                given[name] = tuple(given[name])
+        for name in ("name", "dtype", "resolution", "zone", "form", "indicates"):
             if not isinstance(given.get(name, ""), str):
                 raise UserError(f"{name!r} of a variable must be text, got {given[name]!r}")
         return cls(**given)
@@ -153,6 +186,9 @@ class Schema:
         if len(self._positions) != len(self.variables):
             repeated = sorted({name for name in self.names if self.names.count(name) > 1})
             raise UserError(f"variable names must differ; repeated: {', '.join(map(repr, repeated))}")
+        for variable in self.variables:
+            if variable.indicates and (variable.kind is not Kind.BOOLEAN or variable.indicates not in self):
+                raise UserError(f"{variable.name!r} cannot say whether {variable.indicates!r} is missing")
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -162,6 +198,17 @@ class Schema:
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {variable.name: position for position, variable in enumerate(self.variables)}
+
+    @cached_property
+    def pairs(self) -> dict[int, int]:
+        """The position of each column that has an indicator, and that of its indicator."""
+        return {self._positions[v.indicates]: place for place, v in enumerate(self.variables) if v.indicates}
+
+    @cached_property
+    def partners(self) -> tuple[int, ...]:
+        """For a column its indicator, for an indicator its column, else -1; empty where there are no indicators."""
+        both = self.pairs | {indicator: column for column, indicator in self.pairs.items()}
+        return tuple(both.get(place, -1) for place in range(len(self.variables))) if both else ()
 
     def __len__(self) -> int:
         return len(self.variables)

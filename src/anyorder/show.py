@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -23,20 +23,42 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 
 
+def escape(text: str) -> str:
+    """A name or level as it can be printed: no markup, and line breaks and a terminal's own codes written out."""
+    visible = (repr(letter)[1:-1] if letter < " " or "\x7f" <= letter <= "\x9f" else letter for letter in text)
+    return escape_markup("".join(visible))
+
+
 def answer_facts(answer: Answer) -> dict[str, Any]:
     """The facts of one answer: probabilities where it is discrete, moments and quantiles where it is a number."""
     facts: dict[str, Any] = {"kind": answer.kind}
-    if answer.variable.levels:
+    errors: dict[str, Any] = {}
+    if answer.variable.levels or answer.kind == "spiked":
         pairs = list(answer.probs().items())
+        errors["probs"] = {str(level): standard_error(probability) for level, probability in pairs}
         if answer.kind in UNORDERED:
             pairs.sort(key=lambda pair: -pair[1])
         facts["probs"] = {str(level): float(probability) for level, probability in pairs}
     if answer.kind not in UNORDERED:
-        facts["mean"] = plain(answer.mean())
-        facts["std"] = plain(answer.std())
+        if answer.kind != "ordinal":  # levels have an order but no distance
+            mean, deviation = answer.mean(), answer.std()
+            facts["mean"], facts["std"] = plain(mean), plain(deviation)
+            errors["mean"], errors["std"] = standard_error(mean), standard_error(deviation)
         values = answer.quantile(list(QUANTILES))
         facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
+    if hasattr(answer, "method"):  # an estimate under ranges says how good it is
+        facts["standard_errors"], facts["method"] = errors, answer.method
     return facts
+
+
+def standard_error(value: Any) -> float:
+    """Of a number that has one; 0 where it is exact."""
+    return float(getattr(value, "standard_error", 0.0))
+
+
+def estimate_facts(value: Any) -> dict[str, Any]:
+    """A number, its standard error and how it was found."""
+    return {"value": plain(value), "standard_error": standard_error(value), "method": getattr(value, "method", "exact")}
 
 
 def plain(value: Any) -> Any:
@@ -87,9 +109,29 @@ def print_answers(result: Mapping[str, Any]) -> None:
         for level, probability in facts["probs"].items():
             table.add_row(escape(level), f"{probability:.4f}", f"[blue]{'━' * round(24 * probability)}[/blue]")
         console.print(table)
+    methods = sorted({facts["method"] for facts in answers.values() if "method" in facts})
+    if methods:
+        found = {name: facts.get("standard_errors", {}).get("mean", 0.0) for name, facts in answers.items()}
+        errors = ", ".join(f"{name} {error:.2g}" for name, error in found.items() if error)
+        remark = f"; standard errors of the means: {errors}" if errors else ""
+        console.print(f"[dim]{escape(', '.join(methods) + remark)}[/dim]")
     if "log_prob" in result:
         asked = ", ".join(f"{name}={value}" for name, value in result["values"].items())
-        console.print(f"log p({escape(asked)}) = [bold]{number(result['log_prob'])}[/bold] nats")
+        spread = f" ± {number(result['standard_error'])}" if result.get("standard_error") else ""
+        console.print(f"log p({escape(asked)}) = [bold]{number(result['log_prob'])}[/bold]{spread} nats")
+    for name in ("probability", "entropy", "mutual_information"):
+        if name in result:
+            unit = "" if name == "probability" else " nats"
+            console.print(f"{name.replace('_', ' ')} {_give_or_take(result[name], unit)}")
+    for name, mean in result.get("means", {}).items():
+        console.print(f"{escape(f'E[{name}]')} = {_give_or_take(mean)}")
+
+
+def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
+    error = facts["standard_error"]
+    if not error:
+        return f"[bold]{escape(number(facts['value']))}[/bold]{unit} [dim](exact)[/dim]"
+    return f"[bold]{escape(number(facts['value']))}[/bold] ± {error:.2g}{unit} [dim]({escape(facts['method'])})[/dim]"
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:

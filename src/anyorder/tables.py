@@ -11,21 +11,29 @@ import numpy as np
 import pandas as pd
 import torch
 
-from anyorder.candidates import candidates, race
+from anyorder.anomaly import Anomaly, anomalies, surprise
+from anyorder.calibration import Calibration, calibrate
 from anyorder.card import make_card
-from anyorder.checkpoint import load_model, save_model
+from anyorder.checkpoint import load_model, model_from_bytes, model_to_bytes, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
+from anyorder.conformal import Conformal, conformal
 from anyorder.curves import Curve, JsonLines, TensorBoard
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
-from anyorder.encoding import Unseen
+from anyorder.diagnostics import Coherence, coherence
+from anyorder.encoding import Encoding, Unseen
+from anyorder.engines import Engine, Run, fit_engine
 from anyorder.errors import UserError
+from anyorder.estimate import Estimate
+from anyorder.grammar import parse_question
 from anyorder.impute import fill_draws, fill_point
+from anyorder.information import mutual_information
+from anyorder.missingness import Missingness, check_missingness, with_indicators, with_own_indicators
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
+from anyorder.questions import reply_to
 from anyorder.schema import Schema
-from anyorder.threads import torch_threads
 
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
@@ -39,6 +47,13 @@ class TableModel:
 
     def __repr__(self) -> str:
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+
+    def __getstate__(self) -> bytes:
+        # Processes of a parallel cross-validation hand models to each other: as bytes of a model file, never as code.
+        return model_to_bytes(self.core, self.card)
+
+    def __setstate__(self, state: bytes) -> None:
+        self.core, self.card = model_from_bytes(state)
 
     @property
     def schema(self) -> Schema:
@@ -56,27 +71,58 @@ class TableModel:
         """The marginal distribution of one column."""
         return self.given()[name]
 
+    def ask(self, question: str, *, draws: int | None = None, seed: int = 0) -> Any:
+        """A typed question, such as ``"P(price > 30 | rooms=6)"``: an Estimate, an Answer, or a dict of them."""
+        read = parse_question(question)
+        return reply_to(read, self.schema, lambda e: self.given(e).using(draws=draws, seed=seed), question).only
+
+    def prob(self, event: str, *, draws: int | None = None, seed: int = 0) -> Estimate:
+        """The probability of an event, given evidence or not: ``prob("price > 30 | rooms=6, age=30..40")``."""
+        read = parse_question(event)
+        if len(read.values) < len(read.asked) or read.form not in ("", "P"):
+            raise UserError(f"prob needs an event, such as 'price > 30 | rooms=6', got {event!r}")
+        return self.given(read.evidence).using(draws=draws, seed=seed).prob(read.values)
+
+    def mutual_information(
+        self,
+        one: str | Sequence[str],
+        other: str | Sequence[str],
+        given: Mapping[str, Any] | None = None,
+        *,
+        draws: int | None = None,
+        seed: int = 0,
+    ) -> Estimate:
+        """I(one; other | given) in nats, between two variables or two sets of them."""
+        names = [[part] if isinstance(part, str) else list(part) for part in (one, other)]
+        return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
+
     def log_prob(
         self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
     ) -> Any:
         """One number a row, in nats: log p of its filled cells, jointly; unknown cells are marginalised out.
 
+        A model fitted with ``missingness="joint"`` scores the filled cells *and which cells are filled*, jointly: the
+        indicators first, then the values given them. Columns that the frame does not have are left out altogether.
         ``given``: names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
         ``orders`` > 1 averages the probability over that many orders (SFARM eq. 14).
         ``unseen="missing"`` takes a level that was never seen in training for an unknown cell.
         """
         table = as_pandas(frame)
         values, observed = self.core.encoding.encode(table, unseen)
-        known = observed & self._given_mask(table, given, observed.shape)
+        known = observed & with_own_indicators(self.schema, self._given_mask(table, given, observed.shape))
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
-    def sample(self, n: int = 1, seed: int = 0) -> pd.DataFrame:
-        """``n`` rows from the joint distribution."""
-        return self.given().sample(n, seed=seed)
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+        """``n`` rows from the joint distribution.
+
+        ``holes=True`` gives rows as they would be recorded, missing cells included; it needs a model fitted with
+        ``missingness="joint"``. The same seed gives the same rows with and without their holes.
+        """
+        return self.given().sample(n, seed=seed, holes=holes)
 
     def fill(self, frame: Any, draws: int | None = None, seed: int = 0, *, unseen: Unseen = "refuse") -> Any:
         """Unknown cells filled: by mean or most probable level, or by ``draws`` joint draws (a list of frames).
@@ -90,6 +136,28 @@ class TableModel:
         if draws < 1:
             raise UserError(f"draws must be 1 or more, got {draws}; leave it out for one best fill")
         return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
+
+    def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
+        """Hidden cells of rows not used in training against their conditionals: PIT, coverage, CRPS, log score."""
+        return calibrate(self.core, as_pandas(frame), seed=seed, repeats=repeats)
+
+    def conformal(
+        self, frame: Any, seed: int = 0, *, given: Sequence[str] | None = None, by_known: bool = False
+    ) -> Conformal:
+        """Intervals and sets whose coverage holds however wrong the model is, from rows not used in training."""
+        return conformal(self.core, as_pandas(frame), given=given, by_known=by_known, seed=seed)
+
+    def surprise(self, frame: Any, *, unseen: Unseen = "refuse") -> Any:
+        """-log p(cell | the rest of its row) for every known cell, in nats; a frame."""
+        return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
+
+    def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> list[Anomaly]:
+        """The cells least probable given the rest of their rows."""
+        return anomalies(self.core, as_pandas(frame), top=top, unseen=unseen)
+
+    def coherence(self, frame: Any, seed: int = 0) -> Coherence:
+        """How much answers depend on the order, on these rows, and what averaging over orders gains."""
+        return coherence(self.core, as_pandas(frame), seed=seed)
 
     def save(self, path: str | Path) -> None:
         """One ``.anyorder`` file, written atomically."""
@@ -131,10 +199,13 @@ def fit(
     frame: Any,
     *,
     minutes: float | None = None,
+    engine: Engine | None = None,
     seed: int = 0,
     kinds: Mapping[str, str] | None = None,
     missing: Sequence[str] = (),
     drop: Sequence[str] = (),
+    bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    missingness: Missingness = "ignore",
     config: Mapping[str, Any] | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -151,8 +222,16 @@ def fit(
         pandas or polars; NaN, None and the marks in ``missing`` are unknown cells, in training too.
     minutes
         The most time to train (2 by default). Ctrl-C stops earlier and keeps the best model so far.
+    engine
+        ``"neural"``: a network; ``"trees"``: boosted trees, quick and strong on short tables; ``"auto"``, the default:
+        both, blended by how well they do on held-out rows.
     kinds
         Overrides of what a column is, such as ``{"zip": "categorical"}``.
+    bounds
+        The least and greatest value of a number column, such as ``{"age": (0, None)}``; ``(None, None)`` for none.
+    missingness
+        ``"ignore"``: a missing cell is never asked and never evidence. ``"joint"``: which cells are missing is modelled
+        too, by one variable ``missing(COLUMN)`` for each column with holes (see :mod:`anyorder.missingness`).
     config
         Further options, as a TOML file holds them (see :class:`~anyorder.config.Config`).
     checkpoint, resume
@@ -165,33 +244,26 @@ def fit(
         raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
     if resume and checkpoint is None:
         raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
-    settings = Config.read(config, minutes=minutes)
-    schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop)
+    check_missingness(missingness)
+    settings = Config.read(config, minutes=minutes, engine=engine)
+    schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
+    if missingness == "joint":
+        _, observed = Encoding.fit(table, schema, "standard").encode(table)
+        schema = with_indicators(schema, observed)
     curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
     if tensorboard is not None:
         curves.append(TensorBoard(Path(tensorboard)))
     folder = None if checkpoint is None else _folder(Path(checkpoint))
-    with torch_threads(settings.training.threads):
-        trainers = candidates(settings, schema, table, seed, _device(device), folder, curves)
-    for trainer in trainers:
-        # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
-        trainer.progress.seconds = (time.monotonic() - began) / len(trainers)
-        if trainer.options.minutes is not None:
-            trial = 60 * trainer.options.minutes * settings.trial
-            trainer.progress.seconds = min(trainer.progress.seconds, trial / 2)
-        if trainer.checkpoint is not None and trainer.checkpoint.exists():
-            if resume:
-                trainer.resume(trainer.checkpoint)
-            else:
-                trainer.checkpoint.unlink()  # of an earlier run: a later resume must not find it
-        for curve in curves:
-            curve.forget(trainer.label, trainer.progress.step)
-    winner = race(trainers, settings, progress)
+    run = Run(settings, schema, table, seed, _device(device), folder, curves, resume, progress, began)
+    fitted = fit_engine(run)
     arguments = {"seed": seed, "kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
-    card = make_card(winner, trainers, settings, table, arguments)
-    return TableModel(winner.finish().cpu(), card)
+    if bounds:
+        arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
+    if missingness != "ignore":
+        arguments["missingness"] = missingness
+    return TableModel(fitted.core, make_card(fitted, settings, table, arguments))
 
 
 def _folder(path: Path) -> Path:

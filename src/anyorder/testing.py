@@ -75,7 +75,7 @@ def check_head(head: Head, seed: int = 0) -> None:
         total = distribution.log_prob(codes).exp().sum(dim=0)
     elif not distribution.discrete:
         edges = distribution.quantile(torch.tensor([[1e-10], [1 - 1e-10]], dtype=torch.float64)).detach()
-        grid = edges[0] + (edges[1] - edges[0]) * torch.linspace(0, 1, 50_001, dtype=torch.float64)[:, None]
+        grid = edges[0] + (edges[1] - edges[0]) * torch.linspace(0, 1, 400_001, dtype=torch.float64)[:, None]
         total = torch.trapezoid(distribution.log_prob(grid).exp(), grid, dim=0)
     else:
         total = distribution.expect(torch.ones_like)

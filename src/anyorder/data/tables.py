@@ -4,9 +4,14 @@ The rules are few and can be overridden column by column with ``kinds``:
 
 - real booleans, and texts that are all true/false, are boolean;
 - numbers (texts that all read as numbers too) are *atoms* if they take at most ten values, each about five times;
-  else *integer* if all are whole; else *continuous*;
+  else *integer* if all are whole; else *spiked* if one to three values hold a tenth of the cells each; else
+  *continuous*;
 - times, Python dates and ISO texts such as 2024-05-01 are datetime;
-- every other text, and every pandas category, is categorical. Texts such as 01234 stay texts.
+- every other text, and every pandas category, is categorical (*ordinal* if the category is ordered). Texts such as
+  01234 stay texts.
+
+Numbers that are never negative and come within a standard deviation of 0 get the lower bound 0; ``bounds`` overrides
+it. A kind that is told is taken literally: nothing else about such a column is inferred.
 
 A column with one value only is kept, with that one level. A column with no value is left out, with a warning.
 """
@@ -16,7 +21,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -27,11 +33,13 @@ from anyorder.cells import (
     LEADING_ZERO,
     NUMBER,
     Mask,
+    Numbers,
     Series,
     all_match,
     any_match,
     days,
     distinct,
+    has_zone,
     in_order,
     is_text,
     missing_cells,
@@ -46,9 +54,14 @@ from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError, nearest
 from anyorder.schema import Kind, Level, Schema, Variable
 
+Bounds: TypeAlias = tuple[float | None, float | None]
 MOST_ATOMS = 10
 ATOM_REPEATS = 5
 MOST_LEVELS = 1000
+MOST_SPIKES = 3
+SPIKE_SHARE = 0.1
+"""A value with that share of the known cells is an atom of a spiked column."""
+SPIKE_REPEATS = 10
 ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
 """How a time ends that has a zone."""
 FEW_TEXTS = 20
@@ -60,6 +73,7 @@ def prepare(
     kinds: Mapping[str, str] | None = None,
     missing: Sequence[object] = (),
     drop: Sequence[str] = (),
+    bounds: Mapping[str, Any] | None = None,
 ) -> tuple[Schema, pd.DataFrame]:
     """The schema of a pandas or polars frame, and the frame in pandas with only the modelled columns."""
     table = as_pandas(frame)
@@ -67,18 +81,24 @@ def prepare(
         raise UserError("drop= and missing= expect a list of texts, such as ['name']")
     chosen = {str(name): kind for name, kind in (kinds or {}).items()}  # labels may be numbers in the user's frame
     drop = [str(name) for name in drop]
-    for option, names in (("kinds", list(chosen)), ("drop", drop)):
+    limits = {str(name): _bounds(str(name), given) for name, given in (bounds or {}).items()}
+    for option, names in (("kinds", list(chosen)), ("drop", drop), ("bounds", list(limits))):
         for name in names:
             if name not in table.columns:
                 raise UserError(f"{option}: no column {name!r}; {nearest(name, table.columns)}")
     kept = table.drop(columns=drop)
-    schema = infer(kept, chosen, missing)
+    schema = infer(kept, chosen, missing, limits)
     if drop:
         schema = Schema(schema.variables, schema.grid, schema.left_out, tuple(dict.fromkeys(drop)), schema.missing)
     return schema, kept[list(schema.names)]
 
 
-def infer(frame: pd.DataFrame, kinds: Mapping[str, str] | None = None, missing: Sequence[object] = ()) -> Schema:
+def infer(
+    frame: pd.DataFrame,
+    kinds: Mapping[str, str] | None = None,
+    missing: Sequence[object] = (),
+    bounds: Mapping[str, Bounds] | None = None,
+) -> Schema:
     """The schema of a pandas frame whose column names are distinct texts (as :func:`as_pandas` gives)."""
     if not len(frame) or not len(frame.columns):
         raise UserError(
@@ -92,13 +112,15 @@ def infer(frame: pd.DataFrame, kinds: Mapping[str, str] | None = None, missing: 
         variable = infer_variable(name, frame[name], Kind.read(forced) if forced is not None else None, marks)
         if variable is None:
             left_out.append(name)
-        else:
-            variables.append(variable)
+            continue
+        if name in (bounds or {}):
+            variable = _told(variable, (bounds or {})[name])
+        variables.append(variable)
+    if not variables:
+        raise UserError("every cell of the table is missing; nothing to learn from")
     if left_out:
         shown = ", ".join(map(repr, left_out))
         warnings.warn(f"left out of the model, because every cell is missing: {shown}", UserWarning, stacklevel=3)
-    if not variables:
-        raise UserError("every cell of the table is missing; nothing to learn from")
     return Schema(tuple(variables), left_out=tuple(left_out), missing=marks)
 
 
@@ -109,13 +131,15 @@ def infer_variable(name: str, column: Series, forced: Kind | None, marks: Sequen
         return None
     reading = _reading(name, column, missing, marks)
     if forced is None:
+        if reading == "levels" and isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
+            return _categorical(name, column, missing, told=False, kind=Kind.ORDINAL)
         found = {"truth": Kind.BOOLEAN, "levels": Kind.CATEGORICAL, "times": Kind.DATETIME}.get(reading)
     else:
         found = forced
     if found is Kind.BOOLEAN:
         return _boolean(name, column, missing)
-    if found is Kind.CATEGORICAL:
-        return _categorical(name, column, missing, told=forced is not None)
+    if found in (Kind.CATEGORICAL, Kind.ORDINAL):
+        return _categorical(name, column, missing, told=forced is not None, kind=found)
     missing = missing_cells(column, marks, words=True)  # "N/A" among numbers or times is no value
     if missing.all():
         raise UserError(f"column {name!r} cannot be read as {found}: it holds no number or time")
@@ -171,6 +195,13 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
         if atoms and column.dtype.kind in "iuO" and np.abs(values).max() > LARGEST_WHOLE:
             return _categorical(name, column, missing, told=True)  # long ids: floats would lose their last digits
         kind = Kind.ATOMS if atoms else Kind.INTEGER if whole else Kind.CONTINUOUS
+    spikes = _spikes(values, told=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
+    if kind is Kind.SPIKED and not spikes:
+        raise UserError(f"column {name!r} holds no number twice, so it has no atoms; it is continuous, not spiked")
+    if forced is None and kind is Kind.CONTINUOUS and spikes:
+        kind = Kind.SPIKED
+    if forced is not None and kind is not Kind.SPIKED:
+        spikes = ()
     if kind is Kind.INTEGER and not whole:
         row = int(np.flatnonzero(~missing)[np.argmax((values != np.rint(values)) | (np.abs(values) > LARGEST_WHOLE))])
         refuse(
@@ -181,7 +212,8 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
         )
     dtype, form = _number_form(column)
     if kind is not Kind.ATOMS:
-        return Variable(name, kind, dtype=dtype, form=form)
+        bounds = _natural_bounds(values) if forced is None else (None, None)
+        return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, bounds=bounds)
     if len(seen) > MOST_LEVELS:
         raise UserError(
             f"column {name!r} has {len(seen)} different numbers, too many for atoms (at most {MOST_LEVELS})"
@@ -189,6 +221,44 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
     as_whole = whole and pd.api.types.pandas_dtype(dtype).kind != "f"
     levels: tuple[Level, ...] = tuple(int(level) if as_whole else float(level) for level in seen)
     return Variable(name, kind, levels, dtype=dtype, form=form)
+
+
+def _spikes(values: Numbers, *, told: bool) -> tuple[float, ...]:
+    """The numbers that hold a tenth of the cells each; none where there are too many of them for a continuum."""
+    seen, counts = np.unique(values, return_counts=True)
+    often = (counts >= SPIKE_SHARE * len(values)) & (counts >= SPIKE_REPEATS)
+    if told:  # the best of what there is
+        order = np.argsort(-counts, kind="stable")[: max(1, min(MOST_SPIKES, int(often.sum())))]
+        return tuple(sorted(float(seen[place]) for place in order if counts[place] > 1))
+    rest = len(seen) - int(often.sum())
+    return tuple(seen[often].tolist()) if 1 <= often.sum() <= MOST_SPIKES and rest > MOST_ATOMS else ()
+
+
+def _natural_bounds(values: Numbers) -> Bounds:
+    least = float(values.min())
+    return (0.0, None) if 0 <= least <= float(values.std()) else (None, None)
+
+
+def _told(variable: Variable, bounds: Bounds) -> Variable:
+    """The variable with bounds that the user told."""
+    if variable.kind is Kind.ATOMS:  # has no other values than its levels: nothing to bound
+        low, high = (-np.inf if bounds[0] is None else bounds[0]), (np.inf if bounds[1] is None else bounds[1])
+        wrong = [level for level in variable.levels if not low <= float(level) <= high]
+        if wrong:
+            raise UserError(f"column {variable.name!r} holds {wrong[0]}, outside the bounds {bounds} told for it")
+        return variable
+    return replace(variable, bounds=bounds, declared=bounds != (None, None))
+
+
+def _bounds(name: str, given: Any) -> Bounds:
+    """Told bounds as a pair of floats or None."""
+    fits = isinstance(given, list | tuple) and len(given) == 2
+    if not fits or any(
+        end is not None and (isinstance(end, bool) or not isinstance(end, int | float)) for end in given
+    ):
+        raise UserError(f"bounds of {name!r} must be a pair such as (0, None), a number or None each; got {given!r}")
+    low, high = (None if end is None else float(end) for end in given)
+    return low, high
 
 
 def _number_form(column: Series) -> tuple[str, str]:
@@ -214,6 +284,9 @@ def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variab
         zone = str(getattr(first, "tzinfo", None) or "")
     else:
         form = "date"
+    if zone and is_text(column) and not all(has_zone(cell) for cell in known):
+        naive = int(np.flatnonzero(~missing)[[has_zone(cell) for cell in known].index(False)])
+        refuse(name, column, naive, "the time has no time zone, but others have one; give one to all or to none")
     read = times(column, missing, name, zone)[~missing]
     instants = ticks(read)
     if len(np.unique(instants)) == 1 and not told:
@@ -259,7 +332,7 @@ def _boolean(name: str, column: Series, missing: Mask) -> Variable:
     return _with_levels(name, Kind.BOOLEAN, column, ordered)
 
 
-def _categorical(name: str, column: Series, missing: Mask, *, told: bool) -> Variable:
+def _categorical(name: str, column: Series, missing: Mask, *, told: bool, kind: Kind = Kind.CATEGORICAL) -> Variable:
     levels, codes = distinct(column, missing, name)
     texts = all(isinstance(level, str) for level in levels)
     if not told and texts and len(levels) == len(codes) > FEW_TEXTS:
@@ -279,7 +352,7 @@ def _categorical(name: str, column: Series, missing: Mask, *, told: bool) -> Var
         refuse(name, column, row, f"expected a finite number, got {wild[0]}; clear the cell if it is unknown")
     if not isinstance(column.dtype, pd.CategoricalDtype):
         levels = in_order(levels)
-    return _with_levels(name, Kind.CATEGORICAL, column, levels)
+    return _with_levels(name, kind, column, levels)
 
 
 def _with_levels(name: str, kind: Kind, column: Series, levels: Sequence[Level]) -> Variable:

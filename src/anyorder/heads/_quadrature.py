@@ -6,6 +6,7 @@ Gauss-Legendre rule. A narrow component on top of a broad one is resolved, where
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -32,10 +33,24 @@ def panels(
     if kinks:
         fixed = torch.tensor(kinks, dtype=means.dtype, device=means.device)
         breaks = torch.cat([breaks, fixed.expand(*breaks.shape[:-1], -1)], dim=-1)
-    breaks = breaks.sort(-1).values
-    nodes, weights = (torch.as_tensor(part, dtype=means.dtype, device=means.device) for part in _legendre())
+    return composite(breaks)
+
+
+def composite(
+    breaks: Float[Tensor, "*batch breaks"], low: float = -math.inf, high: float = math.inf
+) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+    """Nodes and weights of the composite rule between neighbouring ``breaks``, in any order, within [low, high]."""
+    breaks = breaks.clamp(low, high).sort(-1).values
+    nodes, weights = (torch.as_tensor(part, dtype=breaks.dtype, device=breaks.device) for part in _legendre())
     half = breaks.diff(dim=-1)[..., None] / 2
     return (breaks[..., :-1, None] + half * (1 + nodes)).flatten(-2), (half * weights).flatten(-2)
+
+
+def tail_breaks(low: float, high: float, scale: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch breaks"]:
+    """Breakpoints inside [low, high] near its finite ends: all that is left of a density whose bulk lies outside."""
+    steps = torch.tensor([0.0, *(2.0**power for power in range(-8, 4))], dtype=scale.dtype, device=scale.device)
+    parts = [sign * steps * scale[..., None] + end for end, sign in ((low, 1), (high, -1)) if math.isfinite(end)]
+    return torch.cat(parts, dim=-1) if parts else scale.new_zeros(*scale.shape, 0)
 
 
 @cache

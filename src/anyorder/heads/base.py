@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from jaxtyping import Float
@@ -19,8 +19,10 @@ from torch import Tensor, nn
 class Distribution(ABC):
     """A batch of one-dimensional distributions over the values of one variable, in model units."""
 
-    discrete: ClassVar[bool] = False
-    """Whether ``log_prob`` is a log-probability (True) or a log-density (False)."""
+    @property
+    def discrete(self) -> bool:
+        """Whether ``log_prob`` is a log-probability (True) or a log-density (False)."""
+        return False
 
     @property
     @abstractmethod
@@ -42,6 +44,25 @@ class Distribution(ABC):
     @abstractmethod
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The least value whose cdf reaches ``level``."""
+
+    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """P(X = value): 0 everywhere on a line without atoms."""
+        log_prob = self.log_prob(value)
+        return log_prob.exp() if self.discrete else torch.zeros_like(log_prob)
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """log P(low <= X <= high). Families override it where a difference of cdfs would lose a small probability."""
+        below = self.cdf(low) - self.mass_at(low)
+        return (self.cdf(high) - below).clamp(min=torch.finfo(below.dtype).tiny).log()
+
+    def nodes(
+        self, low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
+        """Places and weights, in float64, for integrals of density times a smooth function over [low, high].
+
+        Either end may be infinite. None where the family has no rule of its own.
+        """
+        return None
 
     @abstractmethod
     def mean(self) -> Float[Tensor, "*batch"]:
@@ -69,8 +90,14 @@ class Head(nn.Module, ABC):
 
     name: ClassVar[str]
 
+    def __new__(cls, *args: object, **options: object) -> Self:
+        # Before the dataclass sets its fields, since one of them may be another head.
+        head = super().__new__(cls)
+        nn.Module.__init__(head)
+        return head
+
     def __post_init__(self) -> None:
-        nn.Module.__init__(self)
+        """Subclasses check their options here."""
 
     @property
     @abstractmethod

@@ -19,9 +19,11 @@ from anyorder.heads.base import Distribution, Head
 class BernoulliDistribution(Distribution):
     """A batch of distributions over the codes 0 and 1."""
 
-    discrete: ClassVar[bool] = True
-
     logit: Float[Tensor, "*batch"]
+
+    @property
+    def discrete(self) -> bool:
+        return True
 
     @property
     def shape(self) -> torch.Size:

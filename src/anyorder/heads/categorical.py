@@ -21,9 +21,11 @@ from anyorder.heads.base import Distribution, Head
 class CategoricalDistribution(Distribution):
     """A batch of distributions over codes; mean, cdf and quantile read the codes as numbers."""
 
-    discrete: ClassVar[bool] = True
-
     logits: Float[Tensor, "*batch levels"]
+
+    @property
+    def discrete(self) -> bool:
+        return True
 
     @property
     def shape(self) -> torch.Size:

@@ -38,19 +38,31 @@ BREAKS = (-30.0, -18.0, -11.0, -7.0, -4.0, -2.0, 0.0, 2.0, 4.0, 7.0, 11.0, 18.0,
 class DiscretizedLogisticMixtureDistribution(Distribution):
     """A batch of distributions over the points of one lattice. A value stands for the point nearest to it."""
 
-    discrete: ClassVar[bool] = True
-
     logits: Float[Tensor, "*batch components"]
     means: Float[Tensor, "*batch components"]
     log_scales: Float[Tensor, "*batch components"]
     lattice: Lattice
 
     @property
+    def discrete(self) -> bool:
+        return True
+
+    @property
     def shape(self) -> torch.Size:
         return self.logits.shape[:-1]
 
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self._log_mass(self.lattice.index(value))
+        return self._log_mass(self.lattice.index(value)).masked_fill(~self.lattice.reaches(value), -math.inf)
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        start, end = (part.nan_to_num(posinf=0.0, neginf=0.0) for part in (low, high))
+        first, last = self.lattice.index_below(start), self.lattice.index_below(end)
+        rounding = 4 * torch.finfo(low.dtype).eps * start.abs().clamp(min=1).to(torch.float64)
+        first = torch.where(self.lattice.at(first) >= start - rounding, first, first + 1)
+        lower = self.lattice.edge(first - 1).masked_fill(low == -math.inf, -math.inf)
+        upper = self.lattice.edge(last).masked_fill(high == math.inf, math.inf)
+        none = upper <= lower
+        return self._log_cells(lower, torch.where(none, math.inf, upper)).masked_fill(none, -math.inf)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -92,7 +104,10 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
     def _log_mass(self, index: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P of the points with these indices."""
-        lower, upper = self.lattice.edge(index - 1), self.lattice.edge(index)
+        return self._log_cells(self.lattice.edge(index - 1), self.lattice.edge(index))
+
+    def _log_cells(self, lower: Float[Tensor, "*batch"], upper: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """log P of the line between these edges, in float64."""
         dtype = self.logits.dtype
         # The width is taken in float64: in float32 the edges of a small cell may coincide.
         log_width = (upper - lower).log().to(dtype)[..., None]

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.heads._mixture import bounded
+from anyorder.heads._tails import finite, log_normal_between
 from anyorder.heads.base import Distribution, Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 
@@ -45,16 +46,25 @@ class GaussianDistribution(Distribution):
         standard: Tensor = torch.special.ndtri(level)
         return self.location + self.log_scale.exp() * standard
 
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
+
+    def nodes(self, low: float, high: float) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+        return self._as_mixture().nodes(low, high)
+
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.location
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """E[function(X)] for a function that acts on each value alone, by quadrature in float64."""
-        single = (torch.zeros_like(self.location), self.location, self.log_scale)
-        return GaussianMixtureDistribution(*(part[..., None] for part in single)).expect(function, fine=fine)
+        return self._as_mixture().expect(function, fine=fine)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         return self.log_scale + (HALF_LOG_TWO_PI + 0.5)
+
+    def _as_mixture(self) -> GaussianMixtureDistribution:
+        single = (torch.zeros_like(self.location), self.location, self.log_scale)
+        return GaussianMixtureDistribution(*(part[..., None] for part in single))
 
     def _standard(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return (value - self.location) * torch.exp(-self.log_scale)

@@ -16,8 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
-from anyorder.heads._quadrature import by_component, in_parts, panels
+from anyorder.heads._quadrature import by_component, composite, in_parts, panels, tail_breaks
 from anyorder.heads._roots import increasing_root
+from anyorder.heads._tails import finite, log_normal_between
 from anyorder.heads.base import Distribution
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -73,6 +74,17 @@ class GaussianMixtureDistribution(Distribution):
         root = sign[..., 0] * increasing_root(excess, each.amin(-1), each.amax(-1))
         root = root.masked_fill(level == 0, -math.inf).masked_fill(level == 1, math.inf)
         return root.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
+        return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)
+
+    def nodes(self, low: float, high: float) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+        means, scales = self.means.detach().double(), self.log_scales.detach().double().exp()
+        reach = torch.tensor(BREAKS, dtype=torch.float64, device=means.device)
+        breaks = (means[..., None] + scales[..., None] * reach).flatten(-2)
+        # The widest component has the heaviest tail, and is what is left beyond the others' reach.
+        return composite(torch.cat([breaks, tail_breaks(low, high, scales.amax(-1))], dim=-1), low, high)
 
     def mean(self) -> Float[Tensor, "*batch"]:
         return (self.logits.softmax(-1) * self.means).sum(-1)

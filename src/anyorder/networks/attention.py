@@ -54,7 +54,8 @@ class TransformerBlock(nn.Module):
         batch, count, width = tokens.shape
         mixed = self.queries_keys_values(self.norm_attention(tokens))
         # [batch, tokens, 3 * width] -> three of [batch, heads, tokens, head]
-        queries, keys, values = mixed.view(batch, count, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        parts = mixed.view(batch, count, 3, self.heads, width // self.heads)
+        queries, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)
         if cache is not None:
             if layer == len(cache):
                 cache.append(Cache(keys, values))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import torch
@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.layout import Layout
+from anyorder.missingness import without_partner
 from anyorder.query import Chain, Step, members
 
 # Numbers a pass may hold per intermediate tensor: bounds memory (32 MB in float32), not results.
@@ -37,8 +38,8 @@ class Walk(ABC):
     """One pass down a batch of chains, one step at a time, for sampling."""
 
     @abstractmethod
-    def features(self) -> Float[Tensor, "batch width"]:
-        """Features of the variable at the current step (arbitrary where the row is padding)."""
+    def features(self, rows: Int[Tensor, " rows"] | None = None) -> Float[Tensor, "rows width"]:
+        """Features of the variable at the current step (arbitrary where the row is padding); of ``rows`` only."""
 
     @abstractmethod
     def tell(self, value: Float[Tensor, " batch"]) -> None:
@@ -69,6 +70,16 @@ class Network(nn.Module, ABC):
         do not need it; chain networks read by ascending index without it.
         """
 
+    def at(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        target: Int[Tensor, " batch"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch width"]:
+        """Features of one variable a row: all of them and a choice, unless a network can do with less."""
+        return chosen(self.beside(values, known, prefix), target)
+
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         """Make the untrained network answer ``starts`` (each head's broad start) for every variable."""
 
@@ -85,16 +96,16 @@ class MaskNetwork(Network):
     """A network whose one pass is ``beside``."""
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
-        return self.unrolled(chain, lambda step: self.beside(values[step.row], step.known))
+        return self.unrolled(chain, lambda step: self.at(values[step.row], step.known, step.target))
 
     def unrolled(
-        self, chain: Chain, answer: Callable[[Step], Float[Tensor, "edges variables width"]]
+        self, chain: Chain, answer: Callable[[Step], Float[Tensor, "edges width"]]
     ) -> Float[Tensor, "batch steps width"]:
-        """``along`` from features beside each other at every step, in parts that fit into memory."""
+        """``along`` from the features of every step's target, in parts that fit into memory."""
         picked: list[Tensor] = []
         for step in chain.unroll(rows_at_once(self.layout)):
-            beside = answer(step)
-            picked.append(beside[torch.arange(len(step.row), device=beside.device), step.target])
+            known = without_partner(step.known, step.target, self.layout.partners)
+            picked.append(answer(replace(step, known=known)))
         if not picked:
             return torch.zeros(chain.batch, chain.steps, self.layout.width, device=chain.order.device)
         features = torch.cat(picked)
@@ -106,8 +117,15 @@ class MaskNetwork(Network):
         return _MaskWalk(self, values, chain)
 
 
+def chosen(
+    features: Float[Tensor, "batch variables width"], target: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch width"]:
+    """The features of each row's target."""
+    return features[torch.arange(len(target), device=features.device), target]
+
+
 class _MaskWalk(Walk):
-    """Walking a mask network: one ``beside`` per step with one more variable known."""
+    """Walking a mask network: one question per step with one more variable known."""
 
     def __init__(self, network: MaskNetwork, values: Tensor, chain: Chain) -> None:
         self.network = network
@@ -116,10 +134,11 @@ class _MaskWalk(Walk):
         self.values = values.where(self.known, torch.zeros_like(values))
         self.step = 0
 
-    def features(self) -> Tensor:
-        target = self.chain.order[:, self.step].clamp(min=0)
-        beside = self.network.beside(self.values, self.known)
-        return beside[torch.arange(len(target), device=target.device), target]
+    def features(self, rows: Tensor | None = None) -> Tensor:
+        here: Tensor | slice = slice(None) if rows is None else rows
+        target = self.chain.order[here, self.step]
+        known = without_partner(self.known[here], target, self.network.layout.partners)
+        return self.network.at(self.values[here], known, target.clamp(min=0))
 
     def tell(self, value: Tensor) -> None:
         now = members(self.chain.order[:, self.step : self.step + 1], self.chain.variables)

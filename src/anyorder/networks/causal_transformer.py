@@ -132,9 +132,10 @@ class _CachedWalk(Walk):
         self.shown = visible[:, :, -1:, :].clone()
         self.trunk = network.run(tokens, visible, self.cache)[:, -1:]
 
-    def features(self) -> Tensor:
-        target = self.order[:, self.step : self.step + 1].clamp(min=0)
-        features: Tensor = self.network.readout(self.trunk, target)
+    def features(self, rows: Tensor | None = None) -> Tensor:
+        here: Tensor | slice = slice(None) if rows is None else rows
+        target = self.order[here, self.step : self.step + 1].clamp(min=0)
+        features: Tensor = self.network.readout(self.trunk[here], target)
         return features[:, 0]
 
     def tell(self, value: Tensor) -> None:

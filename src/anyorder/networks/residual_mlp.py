@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.base import FARTHEST, MaskNetwork, rows_at_once
+from anyorder.networks.base import FARTHEST, MaskNetwork, chosen, rows_at_once
 from anyorder.networks.gaussian import conditional_moments, moments_along
 from anyorder.query import PAD, Chain, Step
 
@@ -110,12 +110,19 @@ class ResidualMLP(MaskNetwork):
         return self._features(values, known, moments)
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
-        if not self.expert or chain.steps == 0:
+        if not self.expert or chain.steps == 0 or self._asks_partner_of_real(chain):
             return super().along(values, chain)
         # The expert answers all steps of a chain at once; only the network itself has to be unrolled.
         values = self._near(values, chain.evidence | chain.asked)
         parts = torch.arange(len(values), device=values.device).split(rows_at_once(self.layout))
         return torch.cat([self._along_with_expert(values[part], chain.rows(part)) for part in parts])
+
+    def _asks_partner_of_real(self, chain: Chain) -> bool:
+        """Whether a step may have to hide a real variable: then the moments of the whole path would tell too much."""
+        if not self.layout.partners:
+            return False
+        partner = torch.tensor(self.layout.partners, device=chain.order.device)[chain.order.clamp(min=0)]
+        return bool((chain.counted & (partner >= 0) & self.real[partner.clamp(min=0)]).any())
 
     def _along_with_expert(self, values: Tensor, chain: Chain) -> Tensor:
         number = torch.where(self.real, self.real.cumsum(0) - 1, PAD)  # of each variable among the real ones
@@ -126,7 +133,7 @@ class ResidualMLP(MaskNetwork):
 
         def answer(step: Step) -> Tensor:
             here = (location[step.row, step.position], deviation[step.row, step.position])
-            return self._features(values[step.row], step.known, here)
+            return chosen(self._features(values[step.row], step.known, here), step.target)
 
         return self.unrolled(chain, answer)
 

@@ -37,9 +37,29 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
         fits, expected = FIT_ARGUMENTS[name]
         if not fits(value):
             raise UserError(f"{str(path)!r}: {name} must be {expected}, got {value!r}")
+    if "bounds" in arguments:  # TOML has no null
+        arguments["bounds"] = {
+            name: tuple(None if end == "" else end for end in ends) for name, ends in arguments["bounds"].items()
+        }
     if "missing" in arguments:
         arguments["missing"] = [str(mark) for mark in arguments["missing"]]
     return arguments, content
+
+
+def read_bounds(name: str, text: Any) -> tuple[float | None, float | None]:
+    """The bounds written as ``0..``, ``..100`` or ``0..100``; ``..`` alone is none."""
+    given = (text.low, text.high) if hasattr(text, "low") and hasattr(text, "high") else str(text).split("..")
+    try:
+        low, high = (None if end in ("", None) else float(end) for end in given)
+    except ValueError:
+        raise UserError(f"--bounds {name}: expected LOW..HIGH, such as 0.. or 0..100, got {text!r}") from None
+    return low, high
+
+
+def _pair(value: object) -> bool:
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return all(end is None or end == "" or _number(end) for end in value)
 
 
 def _number(value: object) -> bool:
@@ -58,10 +78,15 @@ FIT_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, dict) and all(isinstance(kind, str) for kind in value.values()),
         'a table of column = "kind"',
     ),
+    "bounds": (
+        lambda value: isinstance(value, dict) and all(_pair(ends) for ends in value.values()),
+        'a table of column = [low, high]; "" for no bound',
+    ),
     "missing": (
         lambda value: isinstance(value, list) and all(isinstance(item, str) or _number(item) for item in value),
         'a list of marks, such as ["?"]',
     ),
     "drop": (_texts, 'a list of column names, such as ["id"]'),
+    "missingness": (lambda value: value in ("ignore", "joint"), "'ignore' or 'joint'"),
     "device": (lambda value: isinstance(value, str), 'a text, such as "cpu"'),
 }

@@ -1,0 +1,11 @@
+"""What the papers compare with: latent-variable models that answer conditional questions by importance sampling.
+
+Nothing else in the package imports this one.
+"""
+
+from anyorder.baselines.latent import LatentModel
+from anyorder.baselines.miwae import MIWAE
+from anyorder.baselines.schedule import Schedule
+from anyorder.baselines.vae import VAE
+
+__all__ = ["MIWAE", "VAE", "LatentModel", "Schedule"]

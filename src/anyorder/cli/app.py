@@ -1,0 +1,80 @@
+"""From a list of words to an exit status: one command runs, and whatever it raises becomes one line.
+
+A user's mistake is one line on standard error and exit status 2, never a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from anyorder.errors import UserError
+
+app = typer.Typer(
+    name="anyorder",
+    help="One model, every question: fit a table once, then ask any conditional question of it.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+# Usage errors of the option parser (an unknown option, a missing argument) share this base in every version of typer.
+_UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives the exit status (0 done, 1 our own fault, 2 a user's mistake, 130 interrupted)."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        # A warning of the library is a remark to the user, not a line of source code.
+        warnings.showwarning = _remark
+        warnings.simplefilter("default", UserWarning)
+        return _run(given)
+
+
+def _run(given: list[str]) -> int:
+    try:
+        # Not app(): it would turn an interruption and a closed pipe into exit codes of its own.
+        command = typer.main.get_command(app)
+        with command.make_context("anyorder", given or ["--help"]) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+        return 0
+    except typer.Exit as error:
+        return error.exit_code
+    except UserError as error:
+        return _complain(str(error))
+    except _UsageError as error:
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        return _complain(f"{message} (see anyorder --help)")
+    except BrokenPipeError:
+        # `anyorder sample ... | head`: the reader has enough. Keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("anyorder: interrupted\n")
+        return 130
+    except Exception as error:  # noqa: BLE001 (a user of a command line is not helped by a traceback)
+        if isinstance(error, OSError) and error.strerror:  # a missing file, a full disk
+            return _complain(error.strerror + (f": {error.filename!r}" if error.filename else ""))
+        if os.environ.get("ANYORDER_DEBUG"):
+            traceback.print_exc()
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _complain(f"internal error: {said} (please report; ANYORDER_DEBUG=1 shows the traceback)")
+        return 1
+
+
+def _remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, UserWarning):
+        sys.stderr.write("anyorder: note: " + " ".join(str(message).split()) + "\n")
+
+
+def _complain(message: str) -> int:
+    sys.stderr.write("anyorder: " + " ".join(message.split()) + "\n")
+    return 2

@@ -1,0 +1,147 @@
+"""``anyorder ask``: the distribution of some variables given others, the probability of an event, and the like."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyorder import show
+from anyorder.cli.options import Json, ModelFile, Seed
+from anyorder.cli.paths import check_writable
+from anyorder.cli.tables import load
+from anyorder.errors import UserError
+from anyorder.grammar import Question, parse_question, write_question
+from anyorder.questions import Reply, reply_to
+
+if TYPE_CHECKING:
+    from anyorder.tables import TableModel
+
+COLUMNS = ("question", "what", "value", "standard_error", "method", "error")
+
+
+def ask(
+    model: ModelFile,
+    question: Annotated[
+        str | None,
+        typer.Argument(help="asked | evidence, e.g. 'price, tax | rooms=6, age=30..40' or 'P(price > 30 | rooms=6)'"),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="many questions: one a line, or a CSV with a column 'question'"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="CSV", help="answers to --queries; standard output if none")
+    ] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the answers (.png, .svg, .pdf)")] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=2, help="draws behind an answer under ranges (2000 if not given)")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Ask for variables given others; with a value (price=22) how likely it is, with a range how probable."""
+    if (question is None) == (queries is None):
+        raise UserError("ask needs one question, or a file of them with --queries FILE")
+    if question is None:
+        assert queries is not None
+        check_writable(out)
+        texts = read_questions(queries)
+        loaded = load(model)
+        rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed)]
+        _write_rows(rows, out, as_json)
+        return
+    if out is not None:
+        raise UserError("-o belongs to --queries FILE; one answer goes to standard output")
+    read = parse_question(question)
+    if plot is not None:
+        from anyorder import plots
+
+        plots.require_matplotlib()
+        plots.check_format(plot)
+        check_writable(plot)
+    loaded = load(model)
+    reply = _reply(loaded, read, draws, seed, question)
+    result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
+    result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
+    if read.values:
+        result["values"] = dict(read.values)
+    for name, number in reply.numbers.items():
+        result[name] = show.plain(number) if name == "log_prob" else show.estimate_facts(number)
+        if name == "log_prob" and show.standard_error(number):
+            result["standard_error"] = show.standard_error(number)
+    if reply.means:
+        result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
+    if plot is not None:
+        plots.save_figure(plots.plot_answers(loaded.given(read.evidence), list(read.asked)), plot)
+        result["plot"] = str(plot)
+    if as_json:
+        show.print_json(result)
+    else:
+        show.print_answers(result)
+
+
+def _reply(model: TableModel, question: Question, draws: int | None, seed: int, text: str) -> Reply:
+    def given(evidence: Any) -> Any:
+        conditional = model.given(evidence)
+        return conditional.using(draws=draws, seed=seed) if draws is not None or seed else conditional
+
+    return reply_to(question, model.schema, given, text)
+
+
+def read_questions(path: Path) -> list[str]:
+    """The questions of a file: its column ``question`` if it is a CSV with one, else its lines."""
+    if str(path) == "-":
+        content = sys.stdin.read()
+    elif path.is_file():
+        content = path.read_text(encoding="utf-8-sig")
+    else:
+        raise UserError(f"there is no file {str(path)!r} with questions")
+    lines = [line.strip() for line in content.splitlines()]
+    header = next(csv.reader([lines[0]]), []) if lines else []
+    if "question" in [name.strip() for name in header]:
+        place = [name.strip() for name in header].index("question")
+        rows = list(csv.reader(io.StringIO(content)))[1:]
+        questions = [row[place].strip() for row in rows if len(row) > place and row[place].strip()]
+    else:
+        questions = [line for line in lines if line and not line.startswith("#")]
+    if not questions:
+        raise UserError(f"{str(path)!r} holds no questions: one a line, or a CSV with a column 'question'")
+    return questions
+
+
+def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> list[dict[str, Any]]:
+    """The numbers that answer one question, a row each; a question that is wrong gives one row that says why."""
+    try:
+        reply = _reply(model, parse_question(text), draws, seed, text)
+        found: list[tuple[str, Any]] = [(name.replace("_", " "), number) for name, number in reply.numbers.items()]
+        found += [(f"mean of {name}", mean) for name, mean in reply.means.items()]
+        for name, answer in reply.answers.items():
+            if answer.kind in show.UNORDERED:
+                found += [(f"P({name}={level})", probability) for level, probability in answer.probs().items()]
+            else:
+                found.append((f"mean of {name}", answer.mean()))
+    except UserError as error:
+        return [{"question": text, "error": " ".join(str(error).split())}]
+    return [{"question": text, "what": what, **show.estimate_facts(number)} for what, number in found]
+
+
+def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool) -> None:
+    if as_json:
+        show.print_json({"answers": rows})
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    if out is None:
+        sys.stdout.write(text.getvalue())
+    else:
+        out.write_text(text.getvalue(), encoding="utf-8")
+    wrong = sum("error" in row for row in rows)
+    if wrong:
+        sys.stderr.write(f"anyorder: note: {wrong} of the questions could not be answered: see the column 'error'\n")

@@ -1,0 +1,81 @@
+"""``anyorder check``: does the model know how much it knows, and does it agree with itself?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from anyorder import show
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile
+from anyorder.cli.paths import check_writable
+from anyorder.cli.tables import load, read
+from anyorder.errors import UserError
+
+
+def check(
+    model: ModelFile,
+    table: TableFile,
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the report (.png, .svg, .pdf)")] = None,
+    repeats: Annotated[int, typer.Option(help="how many times each row is shown, other cells hidden each time")] = 1,
+    seed: Seed = 0,
+    missing: Missing = None,
+    as_json: Json = False,
+) -> None:
+    """Calibration on rows the model was not fitted to: coverage of its intervals, scores, and coherence."""
+    if plot is not None:
+        from anyorder import plots
+
+        plots.require_matplotlib()
+        plots.check_format(plot)
+        check_writable(plot)
+    if repeats < 1:
+        raise UserError(f"--repeats must be at least 1, got {repeats}")
+    loaded = load(model)
+    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    if not len(frame):
+        raise UserError(f"{str(table)!r} has no rows to check the model by")
+    calibration = loaded.calibration(frame, seed=seed, repeats=repeats)
+    coherence = loaded.coherence(frame, seed=seed).to_json()
+    lines = calibration.table().to_dict(orient="records")
+    result: dict[str, Any] = {"rows": len(frame), "calibration": lines, "coherence": coherence}
+    if plot is not None:
+        calibration.plot(plot)
+        result["plot"] = str(plot)
+    if as_json:
+        show.print_json(result)
+        return
+    _show(show.plain(lines), calibration.levels, show.plain(coherence))
+
+
+def _show(lines: list[dict[str, Any]], levels: tuple[float, ...], coherence: dict[str, Any]) -> None:
+    headings = {"all": "", "variable": "variable", "known": "known cells"}
+    for group, heading in headings.items():
+        shown = []
+        for line in (line for line in lines if line["group"] == group):
+            cells: dict[str, Any] = {heading: str(line["which"]), "cells": line["cells"]}
+            for name in (f"{100 * level:g}%" for level in levels):
+                cells[f"in {name}"] = f"{line[name]:.3f} ± {_short(line[f'{name} ±'])}"
+            cells |= {"KS p": _short(line["ks_p"]), "log score": show.number(line["log_score"])}
+            if group == "variable":
+                cells["CRPS"] = show.number(line["crps"])
+            shown.append(cells)
+        if shown:
+            show.print_table(shown)
+            typer.echo()
+    gains = ", ".join(
+        f"{orders} orders {one['gain']:+.3f} ± {_short(one['standard_error'])}"
+        for orders, one in coherence["gain"].items()
+        if orders != "1"
+    )
+    typer.echo(f"over orders, log p of a row spreads by {coherence['spread']:.3f} nats")
+    typer.echo(
+        f"ratio of marginals against direct chain: {coherence['gap']:+.3f} ± {_short(coherence['gap_error'])} nats"
+        f" a row (root mean square {coherence['gap_size']:.3f})"
+    )
+    typer.echo(f"gain of averaging, nats a row: {gains}")
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

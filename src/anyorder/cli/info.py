@@ -1,0 +1,24 @@
+"""``anyorder info``: what a model file holds."""
+
+from __future__ import annotations
+
+import typer
+
+from anyorder import show
+from anyorder.cli.options import Json, ModelFile
+from anyorder.cli.tables import load
+
+
+def info(model: ModelFile, as_json: Json = False) -> None:
+    """What a model file holds: its variables and how it was trained."""
+    loaded = load(model)
+    variables = [
+        {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
+        for variable in loaded.schema.variables
+    ]
+    if as_json:
+        show.print_json({"variables": variables, "card": loaded.card})
+    else:
+        show.print_variables([show.plain(variable) for variable in variables])
+        typer.echo()
+        show.print_facts(show.plain(loaded.card))

@@ -1,0 +1,54 @@
+"""``anyorder score``: how likely the rows of a table are."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from anyorder import show
+from anyorder.cli.options import Json, Missing, ModelFile, TableFile, UnseenValues
+from anyorder.cli.tables import check_names, load, read
+from anyorder.errors import UserError
+from anyorder.grammar import parse_names
+
+
+def score(
+    model: ModelFile,
+    table: TableFile,
+    given: Annotated[str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these")] = "",
+    orders: Annotated[int, typer.Option(help="average the probability over this many orders")] = 1,
+    per_row: Annotated[bool, typer.Option("--per-row", help="one number a row")] = False,
+    missing: Missing = None,
+    unseen: UnseenValues = "refuse",
+    as_json: Json = False,
+) -> None:
+    """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error."""
+    known = parse_names(given)
+    if orders < 1:
+        raise UserError(f"--orders must be at least 1, got {orders}")
+    loaded = load(model)
+    check_names(loaded, known)
+    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    if not len(frame):
+        raise UserError(f"{str(table)!r} has no rows to score")
+    scores = loaded.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
+    rows = len(scores)
+    error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
+    result: dict[str, Any] = {
+        "rows": rows,
+        "given": known,
+        "mean": float(scores.mean()),
+        "standard_error": error,
+        "unit": "nats per row",
+    }
+    if as_json:
+        show.print_json({**result, "log_prob": scores.tolist()} if per_row else result)
+        return
+    spread = f" ± {error:.4f}" if rows > 1 else ""
+    summary = f"{result['mean']:.4f}{spread} nats per row ({rows} row{'s' if rows > 1 else ''})"
+    if per_row:
+        scores.rename("log_prob").to_csv(sys.stdout, index_label="row")
+    typer.echo(summary, err=per_row)

@@ -1,0 +1,47 @@
+"""What the commands load, read and write; the library itself is imported only when one of them runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyorder.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anyorder.tables import TableModel
+
+
+def load(path: Path) -> TableModel:
+    """The model in that file."""
+    if not path.is_file():
+        raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
+    from anyorder.tables import load as load_model
+
+    return load_model(path)
+
+
+def read(path: Path, missing: Sequence[str]) -> pd.DataFrame:
+    """The table in that file, with these marks for unknown cells."""
+    from anyorder.data.files import read_table
+
+    return read_table(path, missing=tuple(missing))
+
+
+def write(frame: pd.DataFrame, path: Path | None) -> None:
+    """To that file, or to standard output."""
+    if path is None:
+        frame.to_csv(sys.stdout, index=False)
+        return
+    from anyorder.data.files import write_table
+
+    write_table(frame, path)
+
+
+def check_names(model: TableModel, names: Iterable[str]) -> None:
+    """The schema refuses a name it does not have, with the nearest one it has."""
+    for name in names:
+        model.schema.index(name)

@@ -1,0 +1,180 @@
+"""Where a public data set is found: in $ANYORDER_DATA, else in the user's cache, else fetched from its public origin.
+
+What is fetched is written whole or not at all, and only if its checksum is the stated one. Nothing that is read here
+can run code: archives give up plain files by name, and pickles among them are left where they are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tarfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from anyorder.atomic import atomic_path
+from anyorder.errors import UserError
+
+VARIABLE = "ANYORDER_DATA"
+CHUNK = 1 << 20
+TIMEOUT = 60.0  # seconds without an answer
+PICKLES = (".pickle", ".pkl", ".p", ".joblib", ".pt", ".pth")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file on the public web. ``checksum`` is ``md5:...`` or ``sha256:...``, empty where none is known."""
+
+    url: str
+    file: str
+    checksum: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("https://", "http://")):
+            raise UserError(f"an origin must be an http(s) address, got {self.url!r}")
+        kind, _, digits = self.checksum.partition(":")
+        if self.checksum and (kind not in ("md5", "sha256") or not digits):
+            raise UserError(f"a checksum is 'md5:...' or 'sha256:...', got {self.checksum!r}")
+
+
+def cache_folder() -> Path:
+    """The user's cache of anyorder, as the system has it; it need not exist yet."""
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "anyorder" / "data"
+
+
+def data_folders() -> list[Path]:
+    """Where to look: the folders named in $ANYORDER_DATA (several as in $PATH), then the cache."""
+    named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
+    return [*named, cache_folder()]
+
+
+def find(*files: str, folders: Sequence[Path] | None = None) -> Path | None:
+    """The first of the folders that holds all of these files (paths relative to it), or None."""
+    for folder in data_folders() if folders is None else folders:
+        if all((folder / file).is_file() for file in files):
+            return folder
+    return None
+
+
+def fetch(origin: Origin, folder: Path | None = None, *, show: bool = True, timeout: float = TIMEOUT) -> Path:
+    """The origin's file: where it is found, else fetched into ``folder`` (the cache by default)."""
+    where = find(origin.file, folders=None if folder is None else [folder])
+    target = (where or folder or cache_folder()) / origin.file
+    if where is not None:
+        if origin.checksum and (found := _checksum(target, origin)) != origin.checksum:
+            raise UserError(
+                f"{str(target)!r} has the checksum {found}, not {origin.checksum}; delete it to fetch it anew"
+            )
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    by_hand = f"fetch it by hand, put it at {str(target)!r}, or name the folder that has it in ${VARIABLE}"
+    request = urllib.request.Request(origin.url, headers={"User-Agent": "anyorder"})
+    try:
+        with (
+            urllib.request.urlopen(request, timeout=timeout) as answer,
+            atomic_path(target) as beside,
+            beside.open("wb") as out,
+        ):
+            length = answer.headers.get("Content-Length")
+            expected = int(length) if length and length.isdigit() else None
+            size, digest = _copy(answer, out, origin, expected, show)
+            if expected is not None and size != expected:
+                raise UserError(f"{origin.url} broke off after {size} of {expected} bytes; try again, or {by_hand}")
+            if origin.checksum and digest != origin.checksum:
+                raise UserError(f"{origin.url} has the checksum {digest}, not {origin.checksum}: not kept; {by_hand}")
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = getattr(error, "reason", error)
+        raise UserError(f"{origin.file} could not be fetched from {origin.url} ({reason}); {by_hand}") from error
+    return target
+
+
+def extract(archive: Path, members: Sequence[str], folder: Path) -> None:
+    """Put the named members of a tar or zip archive into ``folder`` under those names, each whole or not at all.
+
+    A member is found by how its path ends, so that the archive's own folders do not matter.
+    """
+    for name in members:
+        if PurePosixPath(name).suffix.lower() in PICKLES:
+            raise UserError(f"{name!r} may run code when it is read; it is left in {archive.name}")
+        with _member(archive, name) as source:
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with atomic_path(target) as beside, beside.open("wb") as out:
+                shutil.copyfileobj(source, out, CHUNK)
+
+
+@contextmanager
+def _member(archive: Path, name: str) -> Iterator[IO[bytes]]:
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as zipped:
+                found = _ending(zipped.namelist(), name)
+                if found is not None:
+                    with zipped.open(found) as source:
+                        yield source
+                    return
+        else:
+            with tarfile.open(archive) as packed:
+                files = {member.name: member for member in packed if member.isfile()}
+                found = _ending(list(files), name)
+                source_or_none = packed.extractfile(files[found]) if found is not None else None
+                if source_or_none is not None:
+                    with source_or_none as source:
+                        yield source
+                    return
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise UserError(f"{str(archive)!r} cannot be read ({error}); delete it and fetch it again") from error
+    raise UserError(f"{str(archive)!r} holds no file {name!r}; is it the right archive?")
+
+
+def _ending(names: Sequence[str], wanted: str) -> str | None:
+    """The name that ends like the wanted path; else the only one with its last part."""
+    parts = PurePosixPath(wanted).parts
+    whole = [name for name in names if PurePosixPath(name).parts[-len(parts) :] == parts]
+    last = [name for name in names if PurePosixPath(name).name == parts[-1]]
+    return whole[0] if whole else last[0] if len(last) == 1 else None
+
+
+def _checksum(path: Path, origin: Origin) -> str:
+    kind = origin.checksum.partition(":")[0]
+    with path.open("rb") as file:
+        return f"{kind}:{hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()}"
+
+
+def _copy(source: IO[bytes], out: IO[bytes], origin: Origin, expected: int | None, show: bool) -> tuple[int, str]:
+    """Bytes copied, and their checksum of the origin's kind."""
+    kind = origin.checksum.partition(":")[0] or "sha256"
+    digest = hashlib.new(kind, usedforsecurity=False)
+    size = 0
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not show) as bar:
+        task = bar.add_task(origin.file, total=expected)
+        while chunk := source.read(CHUNK):
+            out.write(chunk)
+            digest.update(chunk)
+            size += len(chunk)
+            bar.update(task, completed=size)
+    return size, f"{kind}:{digest.hexdigest()}"

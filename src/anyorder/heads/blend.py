@@ -1,0 +1,192 @@
+"""Several heads' distributions of one variable as one mixture: p(x) = sum_m w_m p_m(x), with fixed weights.
+
+Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
+Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
+distributions over the same values: all densities, or all probabilities of the same points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from anyorder.errors import UserError
+from anyorder.heads._mixture import draw
+from anyorder.heads.base import Distribution, Head
+
+HALVINGS = 80  # of a bracket by bisection: to float64 precision from any start
+LEVELS = 1024  # equally probable places at which the entropy of a blend is taken
+
+
+@dataclass(frozen=True, eq=False)
+class BlendDistribution(Distribution):
+    """A batch of mixtures of the members' distributions."""
+
+    members: tuple[Distribution, ...]
+    log_weights: Float[Tensor, " members"]
+
+    @property
+    def discrete(self) -> bool:
+        return self.members[0].discrete
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.members[0].shape
+
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._log_mean([member.log_prob(value) for member in self.members])
+
+    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._mean([member.mass_at(value) for member in self.members])
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._log_mean([member.log_between(low, high) for member in self.members])
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        drawn = torch.stack([member.sample(generator) for member in self.members], dim=-1)
+        chosen = draw(self.log_weights.to(drawn.dtype).expand(drawn.shape), generator)
+        return drawn.gather(-1, chosen[..., None])[..., 0]
+
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._mean([member.cdf(value) for member in self.members])
+
+    @torch.no_grad()
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """By bisection between the members' quantiles, to a member's own point where the cdf jumps."""
+        each = torch.stack([member.quantile(level) for member in self.members])
+        low, high = each.amin(0).double(), each.amax(0).double()
+        level = level.double().expand(low.shape)
+        # The least value that reaches the level: `high` always does, `low` may.
+        done = (low == high) | ~low.isfinite() | ~high.isfinite()
+        reaches = self.cdf(low.where(low.isfinite(), 0.0)).double() >= level
+        answer = torch.where(done | reaches, low, high)
+        open_ = ~(done | reaches)
+        for _ in range(HALVINGS):
+            if not bool(open_.any()):
+                break
+            middle = low + (high - low) / 2
+            enough = self.cdf(middle.to(each.dtype).double() if self.discrete else middle).double() >= level
+            low, high = torch.where(open_ & ~enough, middle, low), torch.where(open_ & enough, middle, high)
+            open_ = open_ & (high - low > torch.finfo(torch.float64).eps * high.abs().clamp(min=1))
+        answer = torch.where(done | reaches, answer, high)
+        return self._snapped(answer, level, each.dtype)
+
+    def _snapped(self, value: Tensor, level: Tensor, dtype: torch.dtype) -> Tensor:
+        """Where there are points, the point that the bisection closed in on, bit by bit as a member spells it."""
+        finite = value.isfinite()
+        for member in self.members:
+            # A member's own quantile at its own cdf is one of its points, if it has any there.
+            point = member.quantile(member.cdf(value.where(finite, 0.0)).double().clamp(1e-300, 1.0))
+            near = (point.double() - value).abs() <= 1e-6 * value.abs().clamp(min=1)
+            jumps = self.mass_at(point) > 0
+            value = torch.where(finite & near & jumps, point.double(), value)
+        return value.to(dtype)
+
+    def nodes(
+        self, low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
+        return None
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return self._mean([member.mean() for member in self.members])
+
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
+        return self._mean([member.expect(function, fine=fine) for member in self.members])
+
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        """The mean of -log p over 1024 equally probable places of each member: within some 1e-3 nats."""
+        levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
+        levels = levels.reshape(-1, *[1] * len(self.shape))
+        parts = [-self.log_prob(member.quantile(levels)).double().mean(0) for member in self.members]
+        return self._mean(parts).to(self.members[0].mean().dtype)
+
+    def _log_mean(self, parts: Sequence[Tensor]) -> Tensor:
+        stacked = torch.stack(tuple(parts), dim=-1)
+        return (stacked + self.log_weights.to(stacked.dtype)).logsumexp(-1)
+
+    def _mean(self, parts: Sequence[Tensor]) -> Tensor:
+        stacked = torch.stack(tuple(parts), dim=-1)
+        return (stacked * self.log_weights.exp().to(stacked.dtype)).sum(-1)
+
+
+@dataclass(eq=False)
+class Blend(Head):
+    """``members`` read their features from ``starts`` on; ``weights`` are theirs in the mixture."""
+
+    name: ClassVar[str] = "blend"
+
+    members: tuple[Head, ...]
+    weights: tuple[float, ...]
+    starts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.weights = tuple(float(weight) for weight in self.weights)
+        self.starts = tuple(int(start) for start in self.starts)
+        if not len(self.members) == len(self.weights) == len(self.starts) > 0:
+            raise UserError("a blend needs as many weights and starts as members, one or more of each")
+        if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6:
+            raise UserError(f"the weights of a blend must be shares that add up to one, got {self.weights}")
+        if len({head.levels for head in self.members}) > 1:
+            raise UserError("the members of a blend must have the same levels")
+        self.parts = nn.ModuleList(self.members)
+        self.log_weights: Tensor
+        weights = torch.tensor(self.weights, dtype=torch.float64)
+        self.register_buffer("log_weights", (weights / weights.sum()).log(), persistent=False)
+
+    @property
+    def size(self) -> int:
+        return max(start + head.size for start, head in zip(self.starts, self.members, strict=True))
+
+    @property
+    def levels(self) -> int:
+        return self.members[0].levels
+
+    def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
+        counted = [index for index, weight in enumerate(self.weights) if weight > 0]
+        members = tuple(
+            self.members[index](features[..., self.starts[index] : self.starts[index] + self.members[index].size])
+            for index in counted
+        )
+        if len(members) == 1:
+            return members[0]  # type: ignore[no-any-return]  # a head gives a distribution
+        return BlendDistribution(members, self.log_weights[counted])
+
+    def start(self) -> Float[Tensor, " size"]:
+        features = torch.zeros(self.size)
+        for start, head in zip(self.starts, self.members, strict=True):
+            features[start : start + head.size] = head.start()
+        return features
+
+
+def blend_weights(
+    log_probs: Float[np.ndarray, "members cells"],
+    prior: Float[np.ndarray, " members"],
+    strength: float,
+    counts: Float[np.ndarray, " cells"] | None = None,
+) -> Float[np.ndarray, " members"]:
+    """The weights under which these cells are most probable, by EM, held back by ``strength`` cells like ``prior``.
+
+    ``counts``: how much each cell counts, 1 by default.
+    """
+    counted = np.ones(log_probs.shape[1]) if counts is None else counts
+    used = counted > 0
+    relative = np.exp(log_probs[:, used] - log_probs[:, used].max(axis=0, initial=-math.inf))
+    weights = np.asarray(prior, dtype=np.float64)
+    for _ in range(500):
+        share = weights[:, None] * relative
+        share *= counted[used] / share.sum(axis=0).clip(1e-300)
+        updated = (share.sum(axis=1) + strength * prior) / (counted.sum() + strength)
+        moved = np.abs(updated - weights).max()
+        weights = updated
+        if moved < 1e-6:
+            break
+    return weights

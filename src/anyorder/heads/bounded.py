@@ -1,0 +1,217 @@
+"""A family cut off at bounds: p(x) = base(x) / base([low, high]) inside, 0 outside.
+
+The mass inside may be small (a base whose bulk has moved outside), so it is kept as a logarithm from the start
+(:meth:`~.base.Distribution.log_between`): the density stays finite, and its gradient leads the bulk back inside.
+Over a base on a lattice the points within the bounds share all the probability.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.heads._quadrature import composite
+from anyorder.heads.base import Distribution, Head
+from anyorder.lattice import Lattice
+
+LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
+LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image
+NODES = 32
+LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
+MOST_POINTS = 4096
+STEPS = 80  # of bisection, where a base's own quantile has no digits left
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedDistribution(Distribution):
+    """A batch of cut families, in model units; an end may be infinite."""
+
+    base: Distribution
+    low: float
+    high: float
+    dtype: torch.dtype
+    device: torch.device
+
+    @property
+    def discrete(self) -> bool:
+        return self.base.discrete
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.base.shape
+
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        inside = self._inside(value)
+        # Outside, the base is asked for a value inside: what is masked must have a gradient too.
+        log_prob = self.base.log_prob(value.clamp(self.low, self.high)) - self._log_mass()
+        return log_prob.masked_fill(~inside, -math.inf)
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.device)
+        return self.quantile(level)
+
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        at = value.clamp(self.low, self.high)
+        reached = self.base.log_between(torch.full_like(at, self.low), at) - self._log_mass()
+        # An exact zero below and one above, whatever rounding made of the mass.
+        below = ~self._inside(value) & (value < self.low)
+        return reached.exp().clamp(0, 1).masked_fill(below, 0.0).masked_fill(value >= self.high, 1.0)
+
+    @torch.no_grad()
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The base's quantile at the level inside; by bisection where little mass is inside. Carries no gradient."""
+        mass = self._log_mass().double().exp()
+        start = torch.zeros_like(mass)
+        if math.isfinite(self.low):
+            start = (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
+        whole = (start + level.double().clamp(0, 1) * mass).clamp(0, 1)
+        value = self.base.quantile(whole).double()
+        few = mass.expand(whole.shape) < LITTLE
+        if bool(few.any()):
+            value = torch.where(few, self._by_bisection(level), value)
+        value = value.clamp(self.low, self.high).masked_fill(level == 1, self.high)
+        return value.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.dtype).clamp(self.low, self.high)
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return self.expect(lambda values: values).to(self.dtype)
+
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
+        """By the base's own quadrature inside the bounds, or over its lattice; without ``fine``, over quantiles."""
+        points = self._points() if self.discrete and fine else None
+        if points is not None:
+            return (self._at_many(points).double().exp() * function(points)).sum(-1)
+        if not fine or self.discrete:
+            return self._over_quantiles(function, fine)
+        return self._integrate(lambda values, log_density: function(values))
+
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        points = self._points() if self.discrete else None
+        if points is not None:
+            log_mass = self._at_many(points).double()
+            return -(log_mass.exp() * log_mass.clamp(min=-1e300)).sum(-1).to(self.dtype)
+        if self.discrete:
+            return self._over_quantiles(lambda values: -self._at_many(values).double(), True).to(self.dtype)
+        return self._integrate(lambda values, log_density: -log_density).to(self.dtype)
+
+    def nodes(
+        self, low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
+        return self.base.nodes(max(low, self.low), min(high, self.high))
+
+    def _integrate(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
+        rule = self.base.nodes(self.low, self.high)
+        if rule is None:
+            return self._over_quantiles(lambda values: function(values, self._at_many(values)), True)
+        places, weights = rule
+        log_density = self._at_many(places).double()
+        share = weights * log_density.exp()
+        # Divided by what the rule finds in all: where the mass inside is a far tail, the rule sees little else.
+        return (share * function(places, log_density)).sum(-1) / share.sum(-1)
+
+    def _over_quantiles(self, function: Callable[[Tensor], Tensor], fine: bool) -> Float[Tensor, "*batch"]:
+        """The mean of ``function`` over levels: all values of the lattice, or of the line, by their probability."""
+        device = self.device
+        if fine:
+            edges = torch.tensor([*LEVELS, *(1 - level for level in LEVELS)], dtype=torch.float64, device=device)
+            levels, weights = composite(edges)
+        else:
+            levels = (torch.arange(NODES, dtype=torch.float64, device=device) + 0.5) / NODES
+            weights = torch.full_like(levels, 1 / NODES)
+        values = torch.stack([self.quantile(level.expand(self.shape)) for level in levels], dim=-1).double()
+        return (weights * function(values)).sum(-1)
+
+    @torch.no_grad()
+    def _points(self) -> Float[Tensor, "*batch points"] | None:
+        """All lattice points that hold nearly all mass; None where there are too many to list or no lattice."""
+        lattice = getattr(self.base, "lattice", None)
+        if not isinstance(lattice, Lattice):
+            return None
+        level = torch.full(self.shape, LEFT_OUT, dtype=torch.float64, device=self.device)
+        first, last = (lattice.index(self.quantile(end).double()) for end in (level, 1 - level))
+        count = int((last - first).max()) + 1 if first.numel() else 1
+        if count > MOST_POINTS:
+            return None
+        index = first[..., None] + torch.arange(count, dtype=torch.float64, device=self.device)
+        return lattice.at(index)
+
+    def _at_many(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
+        """log p at several places of each element."""
+        return self.log_prob(places.movedim(-1, 0)).movedim(0, -1)
+
+    def _by_bisection(self, level: Tensor) -> Tensor:
+        shape = np.broadcast_shapes(level.shape, self.shape)
+        low = torch.full(shape, self.low, dtype=torch.float64, device=self.device)
+        high = torch.full(shape, self.high, dtype=torch.float64, device=self.device)
+        # With one end at infinity, walk away from the other until the level is passed.
+        step = torch.ones_like(low)
+        for _ in range(40):
+            if math.isinf(self.high):
+                high = low + step
+                step = torch.where(self.cdf(high.to(self.dtype)).double() < level, 2 * step, step)
+            elif math.isinf(self.low):
+                low = high - step
+                step = torch.where(self.cdf(low.to(self.dtype)).double() >= level, 2 * step, step)
+        for _ in range(STEPS):
+            middle = low + (high - low) / 2
+            short = self.cdf(middle.to(self.dtype)).double() < level
+            low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+        return high
+
+    def _inside(self, value: Tensor) -> Bool[Tensor, "*batch"]:
+        # A bound as float64 and the same bound as float32 are both at the bound.
+        slack = 4 * torch.finfo(value.dtype).eps
+        low = self.low - slack * max(1.0, abs(self.low)) if math.isfinite(self.low) else self.low
+        high = self.high + slack * max(1.0, abs(self.high)) if math.isfinite(self.high) else self.high
+        return (value >= low) & (value <= high)
+
+    def _log_mass(self) -> Float[Tensor, "*batch"]:
+        return self.base.log_between(self._end(self.low), self._end(self.high))
+
+    def _end(self, end: float) -> Tensor:
+        return torch.full(self.shape, end, dtype=self.dtype, device=self.device)
+
+
+@dataclass(eq=False)
+class Bounded(Head):
+    """The features of ``base``; ``low`` and ``high`` in model units, None where there is no bound."""
+
+    name: ClassVar[str] = "bounded"
+
+    base: Head
+    low: float | None = None
+    high: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, Head) or self.base.levels:
+            raise UserError(f"a bounded head needs a base head for numbers on a line, got {self.base!r}")
+        if self.low is not None and self.high is not None and not self.low < self.high:
+            raise UserError(f"the lower bound must be below the upper one, got {self.low} and {self.high}")
+
+    @property
+    def size(self) -> int:
+        return self.base.size
+
+    @property
+    def locations(self) -> tuple[int, ...]:
+        return self.base.locations
+
+    @property
+    def log_scales(self) -> tuple[int, ...]:
+        return self.base.log_scales
+
+    def forward(self, features: Float[Tensor, "*batch size"]) -> BoundedDistribution:
+        low = -math.inf if self.low is None else self.low
+        high = math.inf if self.high is None else self.high
+        return BoundedDistribution(self.base(features), low, high, features.dtype, features.device)
+
+    def start(self) -> Float[Tensor, " size"]:
+        return self.base.start()

@@ -1,0 +1,303 @@
+"""ACE's energy head: a learned energy tilts a mixture proposal.
+
+    p(x) = q(x) exp(-e(x)) / Z,   Z = E_q[exp(-e)]
+
+(Strauss and Oliva, 2021, "Arbitrary Conditional Distributions with Energy".) The proposal q is a Gaussian mixture
+trained by maximum likelihood, the energy e by the likelihood of p. ACE estimates Z with draws from q, twenty of
+them in training: ``normaliser="importance"``. In one dimension quadrature gives Z to float precision, on panels
+that follow every component of q and, outside training, are halved until nothing changes:
+``normaliser="quadrature"``, the default. Cdf, quantile and draws come from that grid under either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.errors import UserError, nearest
+from anyorder.heads._energy_network import EnergyNetwork
+from anyorder.heads._mixture import bounded, broad
+from anyorder.heads._quadrature import composite, tail_breaks
+from anyorder.heads._roots import increasing_root
+from anyorder.heads.base import Distribution, Head
+from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
+
+NORMALISERS = ("quadrature", "importance")
+BREAKS = (-8.5, -4.0, -1.5, 1.5, 4.0, 8.5)  # panel edges of each component, in its own scales
+SETTLED = 1e-6  # the change of log Z at which halving the panels stops: the error left is many times smaller
+MOST_HALVINGS = 6
+AT_ONCE = 1 << 18  # values of the energy at once: bounds the memory, not the result
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyDistribution(Distribution):
+    """A batch of tilted mixtures. ``draws`` is 0 for quadrature; ``fine`` halves panels until they settle."""
+
+    proposal: GaussianMixtureDistribution
+    latent: Float[Tensor, "*batch latent"]
+    network: EnergyNetwork
+    draws: int = 0
+    seed: int = 0
+    fine: bool = True
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.proposal.shape
+
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The proposal learns from its own likelihood alone, the energy from that of p, as in ACE."""
+        exact = self._double() if self.fine else self
+        shape = np.broadcast_shapes(value.shape, self.shape)
+        at = value.expand(shape)[..., None].to(exact.latent.dtype)
+        tilt = exact._expanded(shape)._tilt(at)[..., 0]
+        log_z = exact._drawn_log_z() if self.draws else exact._log_z()
+        return exact.proposal.log_prob(value.to(at.dtype)).add(tilt - log_z).to(self.latent.dtype)
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        """By inversion of the cdf."""
+        level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.latent.device)
+        return self.quantile(level)
+
+    @torch.no_grad()
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The mass of all panels below and of the part of one; carries no gradient."""
+        breaks, totals = self._grid
+        shape = np.broadcast_shapes(value.shape, self.shape)
+        at = value.double().expand(shape).clamp(breaks[..., 0], breaks[..., -1])
+        panel = (breaks[..., 1:-1] <= at[..., None]).sum(-1)
+        start, below = (_take(part, panel) for part in (breaks, totals))
+        reached = below + self._double()._expanded(shape)._part(start, at)
+        return (reached / totals[..., -1]).clamp(0, 1).to(self.latent.dtype)
+
+    @torch.no_grad()
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The panel from the grid, then bracketed Newton steps inside it; carries no gradient."""
+        breaks, totals = self._grid
+        shape = np.broadcast_shapes(level.shape, self.shape)
+        wanted = (level.double().clamp(0, 1) * totals[..., -1]).expand(shape)
+        panel = (totals[..., 1:-1] < wanted[..., None]).sum(-1)
+        start, below = (_take(part, panel) for part in (breaks, totals))
+        double = self._double()._expanded(shape)
+
+        def excess(point: Tensor) -> tuple[Tensor, Tensor]:
+            return below + double._part(start, point) - wanted, double._log_tilted(point[..., None])[..., 0].exp()
+
+        value = increasing_root(excess, start, _take(breaks, panel + 1))
+        value = value.masked_fill(level == 0, -math.inf).masked_fill(level == 1, math.inf)
+        return value.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.latent.dtype)
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        shape = np.broadcast_shapes(low.shape, high.shape, self.shape)
+        double = self._double()._expanded(shape)
+        breaks = self._grid[0].expand(*shape, -1)
+        within = torch.maximum(breaks, low.double()[..., None]).minimum(high.double()[..., None])
+        found = double._on(within) - double._on(breaks)
+        # Beyond the grid there still is the proposal, lowered by at most twice the greatest energy.
+        least = double._frozen().log_between(low.double(), high.double()) - 2 * self.network.limit
+        return torch.maximum(found, least).to(self.latent.dtype)
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return self.expect(lambda values: values).to(self.latent.dtype)
+
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
+        """On the grid of the normaliser, or without ``fine`` on its coarsest."""
+        return self._integrate(lambda values, log_density: function(values), fine)
+
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        return self._integrate(lambda values, log_density: -log_density, True).to(self.latent.dtype)
+
+    def nodes(self, low: float, high: float) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+        breaks = self._grid[0]
+        scale = self.proposal.log_scales.detach().double().exp().amax(-1)
+        return composite(torch.cat([breaks, tail_breaks(low, high, scale)], dim=-1), low, high)
+
+    @cached_property
+    def _grid(self) -> tuple[Float[Tensor, "*batch breaks"], Float[Tensor, "*batch breaks"]]:
+        """Settled breakpoints and the unnormalised mass up to each, in float64."""
+        with torch.no_grad():
+            double = self._double()
+            breaks = double._settled()[0]
+            parts = []
+            for rows, some in double._in_parts(4 * breaks.shape[-1]):
+                places, weights = composite(breaks.flatten(0, -2)[rows] if self.shape else breaks[None])
+                mass = (some._log_tilted(places).exp() * weights).unflatten(-1, (-1, 4)).sum(-1)
+                parts.append(torch.nn.functional.pad(mass.cumsum(-1), (1, 0)))
+            return breaks, torch.cat(parts).view(breaks.shape)
+
+    def _integrate(self, function: Callable[[Tensor, Tensor], Tensor], fine: bool) -> Float[Tensor, "*batch"]:
+        double = self._double()
+        breaks = (self._grid[0] if fine else double._breaks()).flatten(0, -2) if self.shape else self._grid[0][None]
+        parts = []
+        for rows, some in double._in_parts(4 * breaks.shape[-1]):
+            places, weights = composite(breaks[rows])
+            log_tilted = some._log_tilted(places)
+            log_z = (log_tilted + weights.log()).logsumexp(-1, keepdim=True)
+            log_density = log_tilted - log_z
+            parts.append((weights * log_density.exp() * function(places, log_density)).sum(-1))
+        return torch.cat(parts).view(self.shape) if parts else self.latent.new_zeros(self.shape).double()
+
+    def _log_z(self) -> Float[Tensor, "*batch"]:
+        """log Z by quadrature, with the gradient of the energy."""
+        if self.fine:
+            with torch.no_grad():
+                breaks, log_z = self._settled()
+            return self._on(breaks) if torch.is_grad_enabled() else log_z.view(self.shape)
+        return self._on(self._breaks())
+
+    def _on(self, breaks: Float[Tensor, "*batch breaks"]) -> Float[Tensor, "*batch"]:
+        """log Z on these panels."""
+        flat, parts = breaks.reshape(-1, breaks.shape[-1]), []
+        for rows, some in self._in_parts(4 * breaks.shape[-1]):
+            places, weights = composite(flat[rows])
+            parts.append((some._log_tilted(places) + weights.log()).logsumexp(-1))
+        return torch.cat(parts).view(self.shape) if parts else self.latent.new_zeros(self.shape)
+
+    def _drawn_log_z(self) -> Float[Tensor, "*batch"]:
+        """log Z by the mean over draws from the proposal."""
+        generator = torch.Generator(device=self.latent.device).manual_seed(self.seed)
+        totals = []
+        for _, some in self._in_parts(self.draws):
+            parts = (part[:, None].expand(-1, self.draws, -1) for part in _parts(some._frozen()))
+            totals.append(some._tilt(GaussianMixtureDistribution(*parts).sample(generator)).logsumexp(-1))
+        return torch.cat(totals).view(self.shape) - math.log(self.draws)
+
+    def _settled(self) -> tuple[Float[Tensor, "*batch breaks"], Float[Tensor, " flat"]]:
+        """Breakpoints halved until no log Z changes, and log Z; what has settled is not computed again."""
+        breaks = self._breaks()
+        log_z = self._on(breaks).flatten()
+        moving = torch.arange(len(log_z), device=log_z.device)
+        for _ in range(MOST_HALVINGS):
+            breaks = torch.cat([breaks, (breaks[..., 1:] + breaks[..., :-1]) / 2], dim=-1).sort(-1).values
+            some = self._flat_rows(moving)
+            finer = some._on(breaks.reshape(-1, breaks.shape[-1])[moving])
+            changed = (finer - log_z[moving]).abs() > SETTLED
+            log_z[moving] = finer
+            moving = moving[changed]
+            if not len(moving):
+                break
+        return breaks, log_z
+
+    def _breaks(self) -> Float[Tensor, "*batch breaks"]:
+        _, means, log_scales = _parts(self._frozen())
+        reach = torch.tensor(BREAKS, dtype=means.dtype, device=means.device)
+        return (means[..., None] + log_scales.exp()[..., None] * reach).flatten(-2).sort(-1).values
+
+    def _part(self, start: Tensor, end: Tensor) -> Tensor:
+        """The unnormalised mass between two points of one panel."""
+        places, weights = composite(torch.stack([start, end], dim=-1))
+        return (self._log_tilted(places).exp() * weights).sum(-1)
+
+    def _log_tilted(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
+        """log q - e at several places of each element; the proposal carries no gradient."""
+        spread = GaussianMixtureDistribution(*(part[..., None, :] for part in _parts(self._frozen())))
+        return spread.log_prob(places) + self._tilt(places)
+
+    def _tilt(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
+        proposal = self._frozen()
+        weights = proposal.logits.softmax(-1)
+        centre = proposal.mean()
+        variance = (weights * ((proposal.means - centre[..., None]).square() + (2 * proposal.log_scales).exp())).sum(-1)
+        relative = (places - centre[..., None]) / variance.sqrt()[..., None]
+        dtype = self.network.leave.weight.dtype  # sums are in float64 where needed; the energy itself need not be
+        energy: Tensor = self.network(places.to(dtype), relative.to(dtype), self.latent.to(dtype))
+        return -energy.to(places.dtype)
+
+    def _frozen(self) -> GaussianMixtureDistribution:
+        return GaussianMixtureDistribution(*(part.detach() for part in _parts(self.proposal)))
+
+    def _double(self) -> EnergyDistribution:
+        proposal = GaussianMixtureDistribution(*(part.double() for part in _parts(self.proposal)))
+        return self._with(proposal, self.latent.double())
+
+    def _expanded(self, shape: tuple[int, ...]) -> EnergyDistribution:
+        proposal = GaussianMixtureDistribution(*(part.expand(*shape, -1) for part in _parts(self.proposal)))
+        return self._with(proposal, self.latent.expand(*shape, -1))
+
+    def _in_parts(self, cost: int) -> Iterator[tuple[slice, EnergyDistribution]]:
+        """Flat parts of the batch for which ``cost`` energies of each element fit."""
+        size = max(1, AT_ONCE // max(cost, 1))
+        for start in range(0, math.prod(self.shape), size):
+            rows = slice(start, start + size)
+            yield rows, self._flat_rows(rows)
+
+    def _flat_rows(self, rows: slice | Tensor) -> EnergyDistribution:
+        logits, means, log_scales, latent = (
+            part.reshape(-1, part.shape[-1])[rows] for part in (*_parts(self.proposal), self.latent)
+        )
+        return self._with(GaussianMixtureDistribution(logits, means, log_scales), latent)
+
+    def _with(self, proposal: GaussianMixtureDistribution, latent: Tensor) -> EnergyDistribution:
+        return EnergyDistribution(proposal, latent, self.network, self.draws, self.seed, self.fine)
+
+
+def _parts(mixture: GaussianMixtureDistribution) -> tuple[Tensor, Tensor, Tensor]:
+    return mixture.logits, mixture.means, mixture.log_scales
+
+
+def _take(table: Tensor, index: Tensor) -> Tensor:
+    return table.expand(*index.shape, -1).gather(-1, index[..., None])[..., 0]
+
+
+@dataclass(eq=False)
+class Energy(Head):
+    """``latent`` features that the energy reads, then three for each of the proposal's ``components``.
+
+    ``draws`` and ``evaluation_draws``: of the importance normaliser, in training and after it. ``limit``: the greatest
+    energy, in nats. Columns with equal options share the energy's network, as in ACE.
+    """
+
+    name: ClassVar[str] = "energy"
+
+    components: int = 5
+    latent: int = 16
+    hidden: int = 32
+    limit: float = 10.0
+    normaliser: str = "quadrature"
+    draws: int = 20
+    evaluation_draws: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.normaliser not in NORMALISERS:
+            raise UserError(f"unknown normaliser {self.normaliser!r}; {nearest(self.normaliser, NORMALISERS)}")
+        for option in ("components", "latent", "hidden", "limit", "draws", "evaluation_draws"):
+            if not getattr(self, option) > 0:
+                raise UserError(f"an energy head needs {option} above 0, got {getattr(self, option)!r}")
+        self.network = EnergyNetwork(self.latent, self.hidden, float(self.limit))
+        self.passes: Tensor
+        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))  # fresh draws in every pass of training
+
+    @property
+    def size(self) -> int:
+        return self.latent + 3 * self.components
+
+    @property
+    def locations(self) -> tuple[int, ...]:
+        return tuple(range(self.latent + self.components, self.latent + 2 * self.components))
+
+    @property
+    def log_scales(self) -> tuple[int, ...]:
+        return tuple(range(self.latent + 2 * self.components, self.size))
+
+    def forward(self, features: Float[Tensor, "*batch size"]) -> EnergyDistribution:
+        latent, mixture = features.split([self.latent, 3 * self.components], dim=-1)
+        logits, means, log_scales = mixture.chunk(3, dim=-1)
+        proposal = GaussianMixtureDistribution(logits, means, bounded(log_scales))
+        draws = 0
+        if self.normaliser == "importance":
+            draws = self.draws if self.training else self.evaluation_draws
+            if self.training:
+                self.passes += 1
+        seed = int(self.passes) if self.training else 0
+        return EnergyDistribution(proposal, latent, self.network, draws, seed, fine=not self.training)
+
+    def start(self) -> Float[Tensor, " size"]:
+        return torch.cat([torch.zeros(self.latent), broad(self.components, deviation=1.0)])

@@ -1,0 +1,128 @@
+r"""The distribution of one variable when some of the evidence is a range: a weighted mixture of exact conditionals.
+
+$$p(x \mid e, R) \approx \sum_m \bar w_m\, p(x \mid e, x_R^{(m)})$$
+
+Every number is an :class:`~anyorder.estimate.Estimate`. What is linear in the mixture (density, cdf, mean,
+probabilities) has the error of a weighted mean; a quantile divides the error of the cdf by the density, a standard
+deviation that of the variance by twice itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from anyorder.answer import Answer, as_time, single
+from anyorder.encoding import Encoding
+from anyorder.errors import UserError
+from anyorder.estimate import Estimate, mean_of, weighted_mean
+from anyorder.schema import Variable
+from anyorder.weighted import Weighted
+
+SURPRISES = 2000  # draws behind an entropy
+
+
+class RangedAnswer(Answer):
+    """p(variable | evidence with ranges). Numbers come with their standard error."""
+
+    def __init__(self, variable: Variable, encoding: Encoding, mixture: Weighted, method: str) -> None:
+        super().__init__(variable, encoding, mixture)
+        self._mixture = mixture
+        self.method = method
+
+    def log_prob(self, value: Any) -> Any:
+        model = self._encode(value)
+        nats = self._mixture.log_prob(torch.as_tensor(model)[:, None])[:, 0].numpy() + self._log_slope(model)
+        if not single(value):
+            return nats
+        density = self._linear(lambda at: self._mixture.members.log_prob(at).double().exp(), model)
+        relative = density.standard_error / density.value if density.value > 0 else 0.0
+        return self._number(float(nats[0]), relative)
+
+    def pdf(self, value: Any) -> Any:
+        nats = self.log_prob(value)
+        if not single(value):
+            return np.exp(nats)
+        return self._number(float(np.exp(nats.value)), float(np.exp(nats.value)) * nats.standard_error)
+
+    def cdf(self, value: Any) -> Any:
+        self._needs_order("cdf")
+        model = self._encode(value)
+        if not single(value):
+            return self.cumulative(model)
+        return self._linear(self._mixture.members.cdf, model)
+
+    def quantile(self, level: ArrayLike) -> Any:
+        found = super().quantile(level)
+        if np.ndim(level) or self.discrete or self.variable.kind == "datetime":
+            return found
+        at = self._encode(found)
+        reached = self._linear(self._mixture.members.cdf, at)
+        density = float(self._mixture.log_prob(torch.as_tensor(at)[:, None])[0, 0])
+        slope = float(np.exp(density + self._log_slope(at)[0]))
+        return self._number(float(found), reached.standard_error / slope if slope > 0 else 0.0)
+
+    def mean(self) -> Any:
+        self._needs_order("mean", distance=True)
+        mean = self._expected(1)
+        return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
+
+    def std(self) -> Estimate:
+        self._needs_order("std", distance=True)
+        variance = self._expected(2, self._expected(1).value)
+        deviation = max(variance.value, 0.0) ** 0.5
+        return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
+
+    def probs(self) -> dict[Any, float]:
+        if not self.variable.levels:
+            return super().probs()
+        codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), codes[:, None])
+        mean, error = weighted_mean(self._weights(), each.T.numpy())
+        return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
+
+    def entropy(self) -> Estimate:
+        if self.variable.levels:
+            found = np.array([float(p) for p in self.probs().values()])
+            errors = np.array([getattr(p, "standard_error", 0.0) for p in self.probs().values()])
+            logs = np.log(np.maximum(found, 1e-300))
+            return self._number(float(-(found * logs).sum()), float(np.sqrt(((logs + 1) ** 2 * errors**2).sum())))
+        # The mean surprise at draws of the mixture itself.
+        drawn = self._mixture.draws(SURPRISES, torch.Generator().manual_seed(0))
+        surprise = -self._mixture.log_prob(drawn[:, None])[:, 0].numpy() - self._log_slope(drawn.numpy())
+        return mean_of(surprise, self.method)
+
+    def sample(self, n: int = 1, seed: int = 0) -> Any:
+        if n < 0:
+            raise UserError(f"cannot draw {n} values; give a number from 0 up")
+        return self._decode(self._mixture.draws(n, torch.Generator().manual_seed(seed)).numpy())
+
+    def spread(self, count: int) -> NDArray[np.float64]:
+        """By draws of the mixture, sorted: its own quantiles would be a search for each."""
+        drawn = self._mixture.draws(count, torch.Generator().manual_seed(0)).sort().values.numpy()
+        inside: NDArray[np.float64] = drawn[int(0.001 * count) : count - int(0.001 * count)]
+        # Fewer cells than draws: a cell between two draws that happen to coincide has no width.
+        return inside if self.discrete else inside[:: max(1, count // 512)]
+
+    def _linear(self, function: Callable[[torch.Tensor], torch.Tensor], model: NDArray[np.float64]) -> Estimate:
+        each = self._mixture.each(function, torch.as_tensor(model)[:, None])[0].numpy()
+        mean, error = weighted_mean(self._weights(), each)
+        return self._number(float(mean), float(error))
+
+    def _expected(self, power: int, centre: float = 0.0) -> Estimate:
+        def in_units(z: torch.Tensor) -> torch.Tensor:
+            return torch.as_tensor((self.measure(z.double().numpy()) - centre) ** power)
+
+        each = self._mixture.members.expect(in_units).double().numpy()
+        mean, error = weighted_mean(self._weights(), each)
+        return self._number(float(mean), float(error))
+
+    def _weights(self) -> NDArray[np.float64]:
+        return np.asarray(self._mixture.weights.numpy())
+
+    def _number(self, value: float, error: float) -> Estimate:
+        return Estimate(value, error, self.method)

@@ -1,0 +1,285 @@
+"""scikit-learn's words for a table model: an imputer and a density, for pipelines and cross-validation.
+
+A thin shell: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
+:class:`~anyorder.tables.TableModel`, kept as ``model_``. An array without names has the columns ``x0``, ``x1``, ...
+
+Where a model would refuse a row, a step of a pipeline must go on: a fold may hold what the others never showed. So by
+default the imputer takes a level never seen for unknown and a fraction among whole numbers for the nearest of them;
+known cells come back as they were in any case.
+"""
+# ruff: noqa: N803  (X is scikit-learn's own word)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anyorder.cells import is_text
+from anyorder.data.frames import as_pandas, like_input
+from anyorder.encoding import Unseen
+from anyorder.engines import Engine
+from anyorder.errors import UserError
+from anyorder.schema import Kind
+from anyorder.tables import TableModel, fit
+
+try:
+    from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
+    from sklearn.utils import check_array, check_random_state
+    from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+except ImportError as error:
+    raise UserError("anyorder.sklearn needs scikit-learn; install it with: pip install anyorder[sklearn]") from error
+
+try:
+    from sklearn.utils.validation import validate_data  # from 1.6 on
+except ImportError:
+    validate_data = None
+
+__all__ = ["AnyOrderDensity", "AnyOrderImputer"]
+
+EMPTY_TEXT = "missing_value"
+"""What a text column without a single value is filled with, as by scikit-learn's SimpleImputer."""
+
+
+class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """What both estimators share: checked input, and the fitted model."""
+
+    minutes: float | None
+    engine: Engine
+    random_state: Any
+    config: Mapping[str, Any] | None
+    kinds: Mapping[Any, str] | None
+    missing_values: Any
+    unseen: Unseen
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model of a table; ``y`` is ignored."""
+        given, table = self._read(X, reset=True)
+        if len(table) < 2:
+            raise UserError(f"a model needs more than one row to learn from, got n_samples={len(table)}")
+        marks = [] if pd.isna(self.missing_values) else [str(self.missing_values)]
+        names = list(table.columns)
+        kinds = {names[key] if _is_place(key, names) else key: kind for key, kind in (self.kinds or {}).items()}
+        self.model_: TableModel = fit(
+            table,
+            minutes=self.minutes,
+            seed=self._seed(),
+            kinds=kinds,
+            missing=marks,
+            engine=None if self.engine == "auto" else self.engine,  # "auto" is its default, which config may override
+            config=self.config,
+        )
+        self.empty_features_ = np.isin(names, self.model_.schema.left_out)
+        # An empty frame of their kind, or None: says in which form new rows are to be given.
+        self._form = None if isinstance(given, np.ndarray) else nw.to_native(nw.from_native(given).head(0))
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _read(self, X: Any, *, reset: bool) -> tuple[Any, pd.DataFrame]:
+        """The input as an array or a frame, checked as scikit-learn does, and as a frame of pandas."""
+        frame = isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+        if isinstance(X, list | tuple) and any(isinstance(cell, str) for row in X if np.iterable(row) for cell in row):
+            X = np.array(X, dtype=object)  # NumPy would make texts of the numbers beside them
+        if validate_data is not None:
+            checks = {"skip_check_array": True} if frame else {"dtype": None, "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=reset, **checks)
+        else:
+            X = X if frame else check_array(X, dtype=None, force_all_finite="allow-nan")
+            self._check_feature_names(X, reset=reset)
+            self._check_n_features(X, reset=reset)
+        if frame:
+            return X, as_pandas(X)
+        table = pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+        return X, table.infer_objects()
+
+
+class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
+    """Fill unknown cells with a model of the whole table: by their mean or most probable level, or by a draw.
+
+    Frames (pandas, polars) and arrays come back as they came, known cells bit for bit.
+
+    Parameters
+    ----------
+    minutes
+        The most time to train; None for what ``config`` says, else 2 minutes. Training ends earlier once held-out rows
+        are predicted no better. Every fold of a cross-validation is a fit of its own.
+    engine
+        What learns: "neural", "trees", or "auto", which lets held-out rows decide.
+    sample_posterior
+        Fill all unknown cells of a row by one joint draw, in place of their best values: for multiple imputation, with
+        a ``random_state`` for each. A best value is not a typical value: statistics of spread need draws.
+    random_state
+        Of training and of the draws: an int repeats both.
+    config
+        Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
+    kinds
+        What a column is, by name (or by place, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+    missing_values
+        What marks an unknown cell besides NaN, None and the empty text.
+    keep_empty_features
+        Whether a column without a single value at ``fit`` is kept, filled with 0 (texts: "missing_value"; times and
+        categories stay empty), or dropped.
+    unseen
+        What to do with a level that ``fit`` never saw: take it for unknown ("missing"), with a warning, or "refuse" it.
+
+    Attributes
+    ----------
+    model_
+        The :class:`~anyorder.tables.TableModel`, for every other question.
+    empty_features_
+        Which columns had no value at ``fit``.
+    """
+
+    def __init__(
+        self,
+        *,
+        minutes: float | None = None,
+        engine: Engine = "auto",
+        sample_posterior: bool = False,
+        random_state: Any = None,
+        config: Mapping[str, Any] | None = None,
+        kinds: Mapping[Any, str] | None = None,
+        missing_values: Any = np.nan,
+        keep_empty_features: bool = False,
+        unseen: Unseen = "missing",
+    ) -> None:
+        self.minutes = minutes
+        self.engine = engine
+        self.sample_posterior = sample_posterior
+        self.random_state = random_state
+        self.config = config
+        self.kinds = kinds
+        self.missing_values = missing_values
+        self.keep_empty_features = keep_empty_features
+        self.unseen = unseen
+
+    def transform(self, X: Any) -> Any:
+        """The rows with every unknown cell filled."""
+        check_is_fitted(self)
+        given, table = self._read(X, reset=False)
+        heard, fractions = _nearest_whole(table, self.model_)
+        if self.sample_posterior:
+            filled = self.model_.fill(heard, draws=1, seed=self._seed(), unseen=self.unseen)[0]
+        else:
+            filled = self.model_.fill(heard, unseen=self.unseen)
+        for name in fractions:
+            filled[name] = table[name].where(table[name].notna(), filled[name])
+        for name in table.columns[self.empty_features_]:
+            if self.keep_empty_features:
+                filled[name] = _without_values(filled[name])
+            else:
+                filled = filled.drop(columns=name)
+        return _as_array(filled, given.dtype) if isinstance(given, np.ndarray) else like_input(filled, given)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the columns that :meth:`transform` gives."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.asarray(names if self.keep_empty_features else names[~self.empty_features_], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
+    """The joint distribution of a table: log-densities of rows, and new rows.
+
+    Scores are nats in the units of the data: log-density for a continuous column, log-probability for whole numbers,
+    levels and texts (so give ``kinds`` where two models of an array are to be compared, but not each column's reading).
+    Unknown cells are marginalised out. Parameters and attributes are those of :class:`AnyOrderImputer`; ``unseen``
+    is "refuse" here, since a row with a level that was never seen has no score.
+    """
+
+    def __init__(
+        self,
+        *,
+        minutes: float | None = None,
+        engine: Engine = "auto",
+        random_state: Any = None,
+        config: Mapping[str, Any] | None = None,
+        kinds: Mapping[Any, str] | None = None,
+        missing_values: Any = np.nan,
+        unseen: Unseen = "refuse",
+    ) -> None:
+        self.minutes = minutes
+        self.engine = engine
+        self.random_state = random_state
+        self.config = config
+        self.kinds = kinds
+        self.missing_values = missing_values
+        self.unseen = unseen
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """log p of every row's known cells, in nats."""
+        check_is_fitted(self)
+        _, table = self._read(X, reset=False)
+        return np.asarray(self.model_.log_prob(table, unseen=self.unseen), dtype=np.float64)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of :meth:`score_samples`: nats per row, so folds of different size compare."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """New rows, as an array or a frame, whichever the model was fitted on; columns without values stay empty."""
+        check_is_fitted(self)
+        seed = int(check_random_state(random_state).randint(2**31 - 1))
+        drawn = self.model_.sample(n_samples, seed=seed)
+        if self._form is None:
+            names = [f"x{place}" for place in range(self.n_features_in_)]
+            return _as_array(drawn.reindex(columns=names), np.dtype(np.float64))
+        names = [str(name) for name in nw.from_native(self._form).columns]
+        return like_input(drawn.reindex(columns=names), self._form)
+
+
+def _is_place(key: Any, names: list[str]) -> bool:
+    """Whether a key of ``kinds`` counts columns: a whole number that is no column's own name."""
+    return isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
+
+
+def _nearest_whole(table: pd.DataFrame, model: TableModel) -> tuple[pd.DataFrame, list[str]]:
+    """What the model is told of columns it took for whole numbers, and in which there were fractions."""
+    heard, fractions = table, []
+    for variable in model.schema.variables:
+        column = table[variable.name]
+        if variable.kind is Kind.INTEGER and column.dtype.kind == "f":
+            whole = column.round()
+            if bool(((whole != column) & column.notna()).any()):
+                heard = heard.assign(**{variable.name: whole})
+                fractions.append(variable.name)
+    return heard, fractions
+
+
+def _without_values(column: Any) -> Any:
+    """A column of which nothing is known, its empty cells filled with a constant."""
+    dtype = column.dtype
+    if pd.api.types.is_numeric_dtype(dtype) or (pd.api.types.is_object_dtype(dtype) and column.isna().all()):
+        return column.fillna(0)
+    return column.fillna(EMPTY_TEXT) if is_text(column) else column
+
+
+def _as_array(filled: pd.DataFrame, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The cells as an array of that dtype, or of the narrowest that holds them all."""
+    columns = [filled[name].to_numpy() for name in filled.columns]
+    if dtype.kind == "O" or any(column.dtype.kind == "O" for column in columns):
+        cells = np.empty(filled.shape, dtype=object)
+        for place, column in enumerate(columns):
+            cells[:, place] = column
+        return cells.astype(str) if dtype.kind == "U" else cells
+    together = np.column_stack(columns) if columns else np.empty(filled.shape, dtype=dtype)
+    exact = dtype.kind == "f" or bool((together == together.astype(dtype)).all())
+    return together.astype(dtype) if exact else together

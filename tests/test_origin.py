@@ -1,0 +1,149 @@
+"""Finding and fetching public data: against a web server of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import io
+import tarfile
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from anyorder.data.origin import Origin, cache_folder, data_folders, extract, fetch, find
+from anyorder.errors import UserError
+
+CONTENT = bytes(range(256)) * 9000  # more than two chunks
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked = 0
+
+    def do_GET(self) -> None:
+        type(self).asked += 1
+        if self.path == "/missing":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        self.wfile.write(CONTENT[:1000] if self.path == "/short" else CONTENT)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as made:
+        thread = threading.Thread(target=made.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{made.server_address[1]}"
+        made.shutdown()
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANYORDER_DATA", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("kind", ["md5", "sha256"])
+def test_fetches_once_checks_and_keeps(server: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    origin = Origin(f"{server}/set", "sub/set.bin", f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}")
+    before = Handler.asked
+    path = fetch(origin)
+    assert path == cache_folder() / "sub" / "set.bin" and path.read_bytes() == CONTENT
+    assert fetch(origin, show=False) == path and Handler.asked == before + 1
+    assert [file.name for file in path.parent.iterdir()] == ["set.bin"]
+    assert capsys.readouterr().out == ""  # the bar stands on standard error
+
+
+def test_a_wrong_checksum_leaves_nothing(server: str) -> None:
+    with pytest.raises(UserError, match=r"has the checksum sha256:.* not sha256:00"):
+        fetch(Origin(f"{server}/set", "set.bin", "sha256:00"), show=False)
+    assert list(cache_folder().iterdir()) == []
+
+
+def test_a_file_put_there_by_hand_is_checked_too(server: str) -> None:
+    cache_folder().mkdir(parents=True)
+    (cache_folder() / "set.bin").write_bytes(b"other")
+    with pytest.raises(UserError, match="delete it to fetch it anew"):
+        fetch(Origin(f"{server}/set", "set.bin", "md5:00"), show=False)
+    assert fetch(Origin(f"{server}/set", "set.bin"), show=False).read_bytes() == b"other"
+
+
+@pytest.mark.parametrize("path", ["/missing", "/short"])
+def test_a_failed_fetch_says_what_to_do_and_leaves_nothing(server: str, path: str) -> None:
+    with pytest.raises(UserError, match=r"by hand.*ANYORDER_DATA"):
+        fetch(Origin(server + path, "set.bin"), show=False)
+    assert list(cache_folder().iterdir()) == []
+
+
+def test_nobody_answers() -> None:
+    with pytest.raises(UserError, match=r"could not be fetched from http://127\.0\.0\.1:9/x"):
+        fetch(Origin("http://127.0.0.1:9/x", "x"), show=False)
+
+
+def test_other_addresses_and_sums_are_refused() -> None:
+    with pytest.raises(UserError, match="http"):
+        Origin("file:///etc/passwd", "x")
+    with pytest.raises(UserError, match="checksum"):
+        Origin("https://example.org/x", "x", "crc:1")
+
+
+def test_the_users_folders_come_before_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    for folder in (first, second, cache_folder()):
+        folder.mkdir(parents=True)
+        (folder / "a").write_text("a")
+    (second / "b").write_text("b")
+    monkeypatch.setenv("ANYORDER_DATA", f"{first}:{second}")
+    assert data_folders() == [first, second, cache_folder()]
+    assert find("a") == first and find("a", "b") == second and find("c") is None
+    assert find("a", folders=[second]) == second
+    assert fetch(Origin("http://127.0.0.1:9/x", "b"), show=False) == second / "b"
+
+
+def _tar(path: Path, files: dict[str, bytes]) -> None:
+    with tarfile.open(path, "w:gz") as packed:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            packed.addfile(entry, io.BytesIO(content))
+
+
+def test_members_are_found_by_how_they_end(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    _tar(archive, {"data/one/x.npy": b"1", "data/two/x.npy": b"2", "data/two/y.txt": b"y", "../../evil/z": b"z"})
+    extract(archive, ["two/x.npy", "deep/y.txt", "z"], tmp_path / "out")
+    assert (tmp_path / "out" / "two" / "x.npy").read_bytes() == b"2"
+    assert (tmp_path / "out" / "deep" / "y.txt").read_bytes() == b"y"
+    assert (tmp_path / "out" / "z").read_bytes() == b"z"  # under our name, inside our folder
+    with pytest.raises(UserError, match="holds no file"):
+        extract(archive, ["three/x.npy"], tmp_path / "out")  # two files are called x.npy: no guess
+
+
+def test_zip_archives_too(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w") as zipped:
+        zipped.writestr("x.txt", "text")
+    extract(archive, ["sub/x.txt"], tmp_path)
+    assert (tmp_path / "sub" / "x.txt").read_text() == "text"
+
+
+def test_pickles_stay_and_damage_is_named(tmp_path: Path) -> None:
+    archive = tmp_path / "a.tar.gz"
+    _tar(archive, {"gas/x.pickle": b""})
+    with pytest.raises(UserError, match="may run code"):
+        extract(archive, ["gas/x.pickle"], tmp_path)
+    archive.write_bytes(archive.read_bytes()[:20])
+    with pytest.raises(UserError, match="cannot be read"):
+        extract(archive, ["x"], tmp_path)
