@@ -9,10 +9,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs clean
+.PHONY: help setup demo test lint format docs clean bench-tables
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
 
 setup: $(STAMP)  ## make the virtual environment and install everything into it
 
@@ -38,6 +38,13 @@ lint: $(STAMP)  ## style, formatting, types
 format: $(STAMP)  ## put the code into the house format
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+# Resumable: what build/peers holds already is not run again. Needs ANYORDER_DATA, the folder of the tables.
+bench-tables: $(STAMP)  ## the imputers people use beside anyorder: one environment each, hours; results and picture
+	@test -n "$$ANYORDER_DATA" || { echo "set ANYORDER_DATA to the folder that has the tables"; exit 1; }
+	$(BIN)/python benchmarks/peers/run.py --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/fill_speed.py --json benchmarks/results/fill_speed.json
+	$(BIN)/python benchmarks/peers/plot.py
 
 docs: $(STAMP)  ## build the documentation site into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -80,10 +80,11 @@ def run(data: SmallSet, minutes: float, order_minutes: float, seed: int) -> dict
     result["seconds"] = time.monotonic() - began
     result["anyorder"] = score(model, rows, known, ~known)
     result["chosen"] = model.card["chosen"]
+    result["weights"] = model.card["scores"].get("weights", {})
     result["orders"] = {}
-    for name, options in ORDERS.items():
+    for name, options in ORDERS.items() if order_minutes > 0 else ():
         config = {**options, "encoding": model.card["chosen"]}
-        other = ao.fit(data.train, minutes=order_minutes, seed=seed, kinds=kinds, config=config)
+        other = ao.fit(data.train, minutes=order_minutes, seed=seed, kinds=kinds, engine="neural", config=config)
         result["orders"][name] = {
             "marginal": score(other, rows, nothing, marginal),
             "conditional": score(other, rows, known, ~known),
@@ -93,7 +94,7 @@ def run(data: SmallSet, minutes: float, order_minutes: float, seed: int) -> dict
 
 def main(
     minutes: Annotated[float, typer.Option(help="training budget per set")] = 1.75,
-    order_minutes: Annotated[float, typer.Option(help="training budget of each row of the second table")] = 0.5,
+    order_minutes: Annotated[float, typer.Option(help="budget of each row of the second table; 0: none")] = 0.5,
     sets: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     seed: int = 0,
     json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
@@ -116,7 +117,7 @@ def main(
         ours = f"[bold]{show(r['anyorder'])}[/bold]" if ahead else show(r["anyorder"])
         shape = f"{r['train']} x {r['columns']}"
         first.add_row(name, shape, show(r["gaussian"]), show(r["copula"]), ours, r["chosen"], f"{r['seconds']:.0f}")
-        cells = [f"{r['orders'][o][k][0]:.2f}" for o in ORDERS for k in ("marginal", "conditional")]
+        cells = [f"{r['orders'][o][k][0]:.2f}" for o in r["orders"] for k in ("marginal", "conditional")]
         second.add_row(name, *cells)
     console.print(first, second)
     if json is not None:
@@ -130,9 +131,12 @@ def payload(results: dict[str, Any], command: str, seed: int) -> dict[str, Any]:
     for name, r in results.items():
         scores = {rival: show(r[rival]) for rival in ("gaussian", "copula", "anyorder")}
         shape = {"train": r["train"], "test": r["test"], "columns": r["columns"]}
-        first.append({"set": name, **shape, **scores, "encoding": r["chosen"], "seconds": round(r["seconds"])})
-        cells = {f"{o}, {k}": show(r["orders"][o][k]) for o in ORDERS for k in ("marginal", "conditional")}
-        second.append({"set": name, **cells})
+        trees = sum(weight for member, weight in r["weights"].items() if member != "neural")
+        facts = {"encoding": r["chosen"], "weight of trees": round(trees, 2), "seconds": round(r["seconds"])}
+        first.append({"set": name, **shape, **scores, **facts})
+        cells = {f"{o}, {k}": show(r["orders"][o][k]) for o in r["orders"] for k in ("marginal", "conditional")}
+        if cells:
+            second.append({"set": name, **cells})
     return {
         "title": "Small tables: log p(rest of a row | a random part of it)",
         "about": "Mean test log-likelihood in nats, plus or minus its standard error over test rows; evidence "

@@ -1,0 +1,78 @@
+"""The methods that are compared, and the environment each needs: one virtual environment a peer, versions pinned."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OWN = "anyorder"
+"""Not an environment of its own: the project's, from which the comparison is run."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Packages to install, in groups that are installed one after the other, and packages to take out again."""
+
+    installs: tuple[tuple[str, ...], ...]
+    removes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """A runner script, the environment it runs in and what it is called with."""
+
+    environment: str
+    runner: str
+    arguments: tuple[str, ...] = field(default=())
+
+
+FRAMES = ("numpy==2.4.6", "pandas==3.1.1")
+ENVIRONMENTS = {
+    "sklearn": Environment(((*FRAMES, "scikit-learn==1.9.1"),)),
+    "miceforest": Environment(((*FRAMES, "miceforest==6.0.5", "lightgbm==4.6.0"),)),  # breaks with lightgbm 4.7
+    "utrees": Environment(((*FRAMES, "utrees==0.3.0", "scikit-learn==1.6.1", "xgboost==3.2.0"),)),  # breaks with 1.9
+    # torch first and alone, so that the pin decides which build is taken; the engine cannot be imported beside the two.
+    "mostlyai": Environment(
+        (("torch==2.13.0",), (*FRAMES, "torch==2.13.0", "mostlyai-engine==2.7.3")), ("torchvision", "torchaudio")
+    ),
+}
+METHODS = {
+    "mean/mode": Method("sklearn", "run_constant.py", ("mean",)),
+    "hot deck": Method("sklearn", "run_constant.py", ("hotdeck",)),
+    "utrees": Method("utrees", "run_utrees.py"),
+    "miceforest": Method("miceforest", "run_miceforest.py"),
+    "BayesianRidge": Method("sklearn", "run_iterative.py", ("ridge",)),
+    "random forest": Method("sklearn", "run_iterative.py", ("forest",)),
+    "mostlyai-engine": Method("mostlyai", "run_mostlyai.py"),
+    "anyorder neural": Method(OWN, "run_anyorder.py", ("neural",)),
+    "anyorder trees": Method(OWN, "run_anyorder.py", ("trees",)),
+    "anyorder auto": Method(OWN, "run_anyorder.py", ("auto",)),
+}
+PEERS = tuple(name for name, method in METHODS.items() if method.environment != OWN)
+
+
+def file_name(method: str) -> str:
+    """A method's name as a part of a path."""
+    return re.sub(r"\W+", "-", method)
+
+
+def python_of(environment: str, work: Path) -> Path:
+    """The interpreter of an environment; its virtual environment is made, or mended, if its pins have changed."""
+    if environment == OWN:
+        return Path(sys.executable)
+    folder, wanted = work / "venvs" / environment, ENVIRONMENTS[environment]
+    python, stamp = folder / "bin" / "python", folder / "installed.txt"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == repr(wanted):
+        return python
+    print(f"making the environment of {environment} ...", flush=True)
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    for packages in wanted.installs:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *packages], check=True)
+    if wanted.removes:
+        subprocess.run([python, "-m", "pip", "uninstall", "--quiet", "--yes", *wanted.removes], check=True)
+    stamp.write_text(repr(wanted), encoding="utf-8")
+    return python

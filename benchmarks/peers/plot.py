@@ -1,0 +1,83 @@
+"""The picture of the comparison: CRPS of every method over that of the best peer, table by table.
+
+``python benchmarks/peers/plot.py [--json benchmarks/results/peers.json] [--out docs/images/peers.png]``
+"""
+
+from __future__ import annotations
+
+import json as json_format
+from pathlib import Path
+from typing import Annotated, Any
+
+import matplotlib.pyplot as plt
+import typer
+
+from methods import METHODS, PEERS
+from report import wide
+from sets import MECHANISMS, SETS
+
+COLOURS = {
+    "mean/mode": "#bdbdbd",
+    "hot deck": "#8c8c8c",
+    "utrees": "#2a9d5c",
+    "miceforest": "#8a5fbf",
+    "BayesianRidge": "#e0a100",
+    "random forest": "#8c564b",
+    "mostlyai-engine": "#2f7fc1",
+    "anyorder neural": "#f4a3a3",
+    "anyorder trees": "#e36a6a",
+    "anyorder auto": "#b3001b",
+}
+FARTHEST = 4.0
+"""Ratios beyond this are drawn at the edge."""
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """One panel a mechanism, one line a table, one dot a method; the line at 1 is the best peer."""
+    ratios = wide(rows, "crps")
+    ratios = ratios.div(ratios.reindex(columns=PEERS).min(axis=1), axis=0)
+    figure, panels = plt.subplots(1, len(MECHANISMS), figsize=(9.5, 5.2), sharey=True, layout="constrained")
+    titles = {"mcar": "hidden completely at random", "mar": "hidden at random given other columns"}
+    methods = [name for name in METHODS if name in ratios]
+    for panel, mechanism in zip(panels, MECHANISMS, strict=True):
+        panel.axvline(1.0, color="#444444", linewidth=0.8, zorder=1)
+        for place, name in enumerate(reversed(SETS)):
+            if place % 2:
+                panel.axhspan(place - 0.5, place + 0.5, color="#f3f3f3", zorder=0)
+            if (name, mechanism) not in ratios.index:
+                continue
+            for offset, method in enumerate(methods):
+                ratio = min(ratios.loc[(name, mechanism), method], FARTHEST)  # NaN where it failed: no dot
+                ours = method.startswith("anyorder")
+                shape = {"marker": "D" if ours else "o", "s": 42 if ours else 30, "zorder": 4 if ours else 3}
+                height = place + 0.36 * (1 - 2 * offset / max(len(methods) - 1, 1))
+                panel.scatter(ratio, height, color=COLOURS[method], edgecolor="white", linewidth=0.5, **shape)
+        panel.set_xscale("log")
+        ticks = [0.7, 1, 1.5, 2, 3, FARTHEST]
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.minorticks_off()
+        panel.set_xlim(0.68, FARTHEST * 1.06)
+        panel.set_ylim(-0.5, len(SETS) - 0.5)
+        panel.set_title(titles[mechanism], fontsize=10)
+        panel.set_xlabel("CRPS over that of the best peer (left is better)")
+        panel.spines[["top", "right"]].set_visible(False)
+    panels[0].set_yticks(range(len(SETS)), list(reversed(SETS)))
+    handles = [
+        plt.Line2D([], [], linestyle="", marker="D" if m.startswith("anyorder") else "o", color=COLOURS[m], label=m)
+        for m in methods
+    ]
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=130)
+
+
+def main(
+    json: Annotated[Path, typer.Option(help="the result file")] = Path("benchmarks/results/peers.json"),
+    out: Annotated[Path, typer.Option(help="the picture")] = Path("docs/images/peers.png"),
+) -> None:
+    """Draw the picture from the committed results."""
+    draw(json_format.loads(json.read_text(encoding="utf-8"))["details"], out)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,22 @@
+"""UnmaskingTrees (utrees 0.3.0): boosted trees per column over randomly masked copies, default settings.
+
+The same seed does not give the same draws again: two runs on concrete (mcar) had a CRPS of 0.186 and 0.191.
+"""
+
+from __future__ import annotations
+
+from utrees import UnmaskingTrees
+
+from exchange import DRAWS, SEED, THREADS, task_from_arguments
+
+
+def main() -> None:
+    task, _ = task_from_arguments()
+    kinds = ["categorical" if name in task.levels else "continuous" for name in task.kinds]
+    trees = UnmaskingTrees(random_state=SEED, xgboost_kwargs={"n_jobs": THREADS})
+    task.timed("fit", lambda: trees.fit(task.coded(task.train), quantize_cols=kinds))
+    task.finish(task.timed("fill", lambda: trees.impute(n_impute=DRAWS, X=task.coded(task.test))))
+
+
+if __name__ == "__main__":
+    main()
