@@ -6,6 +6,8 @@ said, not raised.
 
 A result file is one JSON object. ``title``, ``about``, ``command``, ``seed``, ``date`` and ``machine`` go above the
 tables; every list of objects and every object of objects becomes a table (``rows`` first), the rest a list of facts.
+``partial`` is what must be said of incomplete data, and stands out; ``picture`` is the path of one, from this folder;
+``details`` (figures of every split, say) stay in the file.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 MARK = "<!-- results -->"
 ABOVE = ("command", "seed", "date", "machine")
+KEPT_BACK = ("details",)
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -46,15 +49,20 @@ def section(path: Path) -> str:
     lines = [f"## {content.get('title', path.stem.replace('_', ' '))}", ""]
     if "about" in content:
         lines += [str(content["about"]), ""]
+    if content.get("partial"):
+        lines += ['!!! warning "Partial data"', *(f"    {line}" for line in str(content["partial"]).splitlines()), ""]
+    if "picture" in content:
+        lines += [f"![{content.get('title', path.stem)}]({content['picture']})", ""]
     made = [f"{name}: `{text(content[name])}`" for name in ABOVE if name in content]
     if made:
         lines += [" · ".join(made), ""]
-    tables = {name: rows for name, value in content.items() if name not in ABOVE and (rows := as_rows(value))}
+    hidden = (*ABOVE, *KEPT_BACK)
+    tables = {name: rows for name, value in content.items() if name not in hidden and (rows := as_rows(value))}
     for name, rows in sorted(tables.items(), key=lambda item: item[0] != "rows"):
         if name != "rows":
             lines += [f"**{name.replace('_', ' ')}**", ""]
         lines += [*table(rows), ""]
-    skipped = {"title", "about", *ABOVE, *tables}
+    skipped = {"title", "about", "partial", "picture", *hidden, *tables}
     facts = [{"": name.replace("_", " "), "value": value} for name, value in content.items() if name not in skipped]
     if facts:
         lines += [*table(facts), ""]
