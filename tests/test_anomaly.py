@@ -8,11 +8,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from scipy import stats
 
 from anyorder.anomaly import anomalies, cell_scores, row_scores, surprise
+from anyorder.encoding import Encoding, LineCodec
 from anyorder.errors import UserError
+from anyorder.heads import GaussianMixture
+from anyorder.heads._mixture import bounded
+from anyorder.model import AnyOrderModel
+from anyorder.protocols import Canonical
+from anyorder.schema import Kind, Schema, Variable
 from anyorder.tables import TableModel
+from anyorder.warp import Warp
 
 from models import categorical_model, categorical_table, gaussian_model
 
@@ -125,3 +133,22 @@ def test_the_command_line_lists_them(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert lines[0].split() == ["row", "column", "value", "expected", "probability", "surprise"]
     assert len(lines) == 4
     assert main(["anomalies", *files, "--top", "0"]) == 2
+
+
+def test_upper_tails_keep_their_digits() -> None:
+    """A mixture's weights in single precision add up to one give or take 1e-7; a tail of 1e-9 must survive that."""
+    schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in NAMES))
+    encoding = Encoding(schema, tuple(LineCodec(variable, Warp.affine(0.0, 1.0)) for variable in schema.variables))
+    network = {"name": "residual_mlp", "width": 8, "blocks": 1}
+    model = AnyOrderModel.build(encoding, [GaussianMixture(3) for _ in NAMES], network, Canonical(), seed=0).eval()
+    far = np.linspace(4.0, 9.0, 11)
+    frame = pd.DataFrame({"v0": far}).reindex(columns=NAMES, fill_value=np.nan)
+    _, tail = cell_scores(model, frame)
+    with torch.no_grad():
+        features = model.features_of(torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.bool), 0).double()[0, :9]
+    logits, means, log_scales = features.chunk(3)
+    assert float(log_scales.abs().max()) < 5  # where the bound on scales is no bound
+    weights, scales = logits.softmax(0).numpy(), bounded(log_scales).exp().numpy()
+    upper = (weights * stats.norm.sf((far[:, None] - means.numpy()) / scales)).sum(axis=1)
+    assert upper[-1] < 1e-8
+    np.testing.assert_allclose(tail["v0"], 2 * upper, rtol=1e-4, atol=1e-15)

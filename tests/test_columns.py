@@ -10,17 +10,20 @@ import pytest
 import torch
 
 import anyorder as ao
-from anyorder.codecs import LatticeCodec
+from anyorder.answer import Answer
+from anyorder.codecs import LatticeCodec, LineCodec
 from anyorder.config import Config
 from anyorder.data.tables import prepare
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.families import head_for
+from anyorder.heads import GaussianMixture
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.spiked import Spiked
 from anyorder.schema import Kind, Schema, Variable
 from anyorder.show import answer_facts
 from anyorder.spiked_codec import SpikedCodec
+from anyorder.warp import Warp
 
 RNG = np.random.default_rng(0)
 ROWS = 400
@@ -242,3 +245,18 @@ def test_fills_files_and_facts(weather: tuple[pd.DataFrame, ao.TableModel], tmp_
     for name in model.schema.names:
         facts = answer_facts(model.given()[name])
         assert "quantiles" in facts and ("mean" in facts) == (name != "grade")
+
+
+@pytest.mark.parametrize("mean", [-4.0, 0.0, 4.0])
+def test_highest_density_set_holds_atoms_first(mean: float) -> None:
+    """Half of the mass on an atom at 0, half normal: 0.9 is the atom and the middle 80 % of the normal."""
+    variable = Variable("x", Kind.SPIKED, atoms=(0.0,))
+    encoding = Encoding(Schema((variable,)), (SpikedCodec(variable, LineCodec(variable, Warp.affine(0.0, 2.0))),))
+    features = torch.tensor([[0.0, 0.0, mean, 0.0]], dtype=torch.float64)
+    answer = Answer(variable, encoding, Spiked((0.0,), GaussianMixture(1))(features))
+    assert answer.hdi(0.4) == [(0.0, 0.0)]
+    reach = 2 * 1.2816
+    found = answer.hdi(0.9)
+    low, high = next(part for part in found if part[0] < part[1])
+    assert (low, high) == pytest.approx((2 * mean - reach, 2 * mean + reach), abs=0.02)
+    assert any(low <= 0.0 <= high for low, high in found)

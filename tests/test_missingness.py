@@ -271,3 +271,18 @@ def test_command_line(frame: pd.DataFrame, tmp_path: Path) -> None:
     assert run.exit_code == 0, run.output
     share = pd.read_csv(drawn)["z"].isna().mean()
     assert list(pd.read_csv(drawn).columns) == ["z", "y"] and 0.3 < share < 0.7
+
+
+def test_trees_do_not_take_rows_with_many_holes_for_smaller_sets() -> None:
+    """Where y and z are missing together and x says nothing about it, knowing x must not change how often."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(300, 3)), columns=["x", "y", "z"])
+    table.loc[rng.random(300) < 0.5, ["y", "z"]] = np.nan
+    quick = {"training": {"steps": 20}, "trees": {"members": 1, "shown": 3000}}
+    trees = ao.fit(table, engine="trees", missingness="joint", seed=0, config=quick)
+    share = float(table["y"].isna().mean())
+    assert float(trees.given().prob("missing(y)=True")) == pytest.approx(share, abs=0.04)
+    places = table["x"].quantile(np.linspace(0.05, 0.95, 19))
+    given = [float(trees.given(x=float(x)).prob("missing(y)=True")) for x in places]
+    assert float(np.mean(given)) == pytest.approx(share, abs=0.07)
+    assert float(trees.given(z="missing").prob("missing(y)=True")) > 0.9

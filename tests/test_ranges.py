@@ -338,3 +338,19 @@ def test_particles_lie_inside_and_carry_the_mass(gaussian: AnyOrderModel) -> Non
     left = math.sqrt(COVARIANCE[2, 2] - gain * COVARIANCE[1, 2])
     second = norm.cdf((0.5 - MEAN[2] - gain * (drawn.values[:, 1].numpy() - MEAN[1])) / left)
     assert drawn.log_weights.exp().numpy() == pytest.approx(first * second, rel=1e-9)
+
+
+def test_entropy_of_levels_knows_that_probabilities_add_up(table: AnyOrderModel) -> None:
+    """The standard error is that of the spread of entropies over seeds, not of levels that vary by themselves."""
+    names = table.schema.names
+    said = {names[0]: OneOf(*table.schema.variables[0].levels[:2])}
+    found = [Conditional(table, said, draws=50, seed=seed)[names[-1]].entropy() for seed in range(60)]
+    spread = float(np.std([float(one) for one in found], ddof=1))
+    claimed = float(np.mean([one.standard_error for one in found]))
+    assert claimed == pytest.approx(spread, rel=0.35)
+
+
+def test_mutual_information_of_a_variable_with_a_range_is_refused(gaussian: AnyOrderModel) -> None:
+    names = gaussian.schema.names
+    with pytest.raises(UserError, match="is given"):
+        mutual_information(Conditional(gaussian, {names[0]: Between(0.0, 1.0)}), [names[0]], [names[1]])

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import readme_example  # noqa: E402 (it stands outside the package)
 
-QUICK = {"training": {"steps": 10}}
+QUICK = {"training": {"steps": 10}, "trees": {"members": 1, "shown": 500}}
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def wine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_commands(wine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = readme_example.commands()
     assert len(lines) >= 5
-    (wine / "quick.toml").write_text("[training]\nsteps = 10\n")
+    (wine / "quick.toml").write_text("[training]\nsteps = 10\n[trees]\nmembers = 1\nshown = 500\n")
     readme_example.run([line + " --config quick.toml" if " fit " in line else line for line in lines])
     assert (wine / "wine.png").stat().st_size > 10_000
     assert ",," not in (wine / "filled.csv").read_text()

@@ -17,7 +17,11 @@ TABLES = {
     "chronic_kidney_disease": {"missing": ["?"]},
     "pima_diabetes": {},
 }
-QUICK = {"training": {"steps": 15, "validation_queries": 100}, "network": {"name": "residual_mlp", "width": 32}}
+QUICK = {
+    "training": {"steps": 15, "validation_queries": 100},
+    "network": {"name": "residual_mlp", "width": 32},
+    "trees": {"members": 1, "shown": 1000, "rounds": 10},
+}
 
 
 @pytest.mark.data

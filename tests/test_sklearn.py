@@ -323,3 +323,15 @@ def test_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for block in blocks:
         exec(compile(block, "sklearn.md", "exec"), names)
     assert names["copies"][0].isna().sum().sum() == 0 and names["search"].best_params_
+
+
+def test_a_mark_of_missing_cells_beside_a_fraction_is_filled() -> None:
+    rng = np.random.default_rng(0)
+    whole = rng.integers(0, 40, 60).astype(float)
+    array = np.column_stack([whole, 2 * whole + rng.normal(size=60)])
+    array[3, 0] = -999
+    fitted = AnyOrderImputer(missing_values=-999, engine="neural", random_state=0, config=TINY).fit(array)
+    array[0, 0] = 3.5
+    filled = fitted.transform(array)
+    assert filled[0, 0] == 3.5
+    assert filled[3, 0] != -999

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import anyorder as ao
-from anyorder.boosting import Clock, TreeOptions, classes_of, grow_trees, judge_trees, random_subsets, tree_head
+from anyorder.boosting import Clock, Plan, TreeOptions, classes_of, grow_trees, judge_trees, random_subsets, tree_head
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixture, Head, Spiked
 from anyorder.layout import Layout
@@ -183,3 +183,26 @@ def test_a_table_too_long_for_trees_is_left_to_the_network() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
     model = ao.fit(frame, config={**QUICK, "trees": {"most_rows": 50}}, seed=0)
     assert model.card["training"]["engine"] == "neural"
+
+
+def test_without_time_the_judged_trees_stand_in(mixed: tuple[list[Head], np.ndarray]) -> None:
+    heads, table = mixed
+    layout = Layout(
+        levels=tuple(head.levels for head in heads),
+        sizes=tuple(head.size for head in heads),
+        groups=tuple(range(len(heads))),
+        grid=(len(heads),),
+    )
+    late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
+    plans, options = [Plan(5)] * len(heads), TreeOptions(workers=1)
+    flags, quiet = [False] * len(heads), lambda: None
+    none = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet)
+    assert none.boosters() == [None] * len(heads)
+    clock = Clock(len(heads), 1, None, lambda: False)
+    some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
+    texts = [booster.model_to_string() for booster in some.boosters()]
+    late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
+    instead = grow_trees(
+        heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet, instead=texts
+    )
+    assert [booster.num_trees() for booster in instead.boosters()] == [b.num_trees() for b in some.boosters()]

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
+from anyorder.fair import recorded
 from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, Head, Spiked
 from anyorder.layout import Layout
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
@@ -100,6 +101,7 @@ class Judged:
 
     heads: list[Head]
     network: BoostedTrees
+    texts: list[str]
     plans: list[Plan]
 
 
@@ -157,8 +159,8 @@ def judge_trees(
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
     grown = _all(lambda job: job.judged(judges), jobs, options, advance)
-    network = _network(heads, layout, jobs, [text for text, _ in grown])
-    return Judged(list(heads), network, [plan for _, plan in grown])
+    texts = [text for text, _ in grown]
+    return Judged(list(heads), _network(heads, layout, jobs, texts), texts, [plan for _, plan in grown])
 
 
 def grow_trees(
@@ -172,10 +174,13 @@ def grow_trees(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
+    instead: Sequence[str] = (),
 ) -> BoostedTrees:
-    """Trees as the plan of each variable says."""
+    """Trees as the plan of each variable says; where time is up, those of the text that stands ``instead``, or none."""
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = _all(lambda job: job.grown(plans[job.place]), jobs, options, advance)
+    if instead:
+        grown = [text or other for text, other in zip(grown, instead, strict=True)]
     return _network(heads, layout, jobs, grown)
 
 
@@ -195,9 +200,8 @@ def _jobs(
     clock: Clock,
 ) -> list[_Job]:
     lightgbm()
-    partners = layout.partners or (-1,) * layout.variables
     columns = [place for place, flag in enumerate(nominal) if flag]
-    return [_Job(head, place, partners[place], columns, rows, options, seed, clock) for place, head in enumerate(heads)]
+    return [_Job(head, place, layout.partners, columns, rows, options, seed, clock) for place, head in enumerate(heads)]
 
 
 def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], options: TreeOptions, advance: Callable[[], None]) -> list[T]:
@@ -223,11 +227,11 @@ def _atoms(head: Head) -> int:
 
 @dataclass(frozen=True)
 class _Job:
-    """One variable to grow trees for, in LightGBM's text ("" for none). ``hidden``: what it must not see, or -1."""
+    """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
 
     head: Head
     place: int
-    hidden: int
+    partners: tuple[int, ...]
     nominal: list[int]
     rows: Rows
     options: TreeOptions
@@ -242,17 +246,19 @@ class _Job:
         return smoothed
 
     def grown(self, plan: Plan) -> str:
-        """Trees by this plan, or as many of them as there is time for."""
+        """Trees by this plan; none where there is no time for all of them."""
         over = self.clock.begin()
         generator = np.random.default_rng([self.seed, self.place])
         if plan.rounds == 0 or over():
             return ""
         booster = self._booster(plan.least_rows, *self._shown(self.rows, self.options.shown, generator))
-        for _ in range(plan.rounds if booster is not None else 0):
-            booster.update()
+        if booster is None:
+            return ""
+        for _ in range(plan.rounds):
             if over():
-                break
-        return "" if booster is None else str(booster.model_to_string())
+                return ""
+            booster.update()
+        return str(booster.model_to_string())
 
     def judged(self, judges: Rows) -> tuple[str, Plan]:
         """Trees that make held-out cells most probable, sharp or smooth ones, and the plan that led to them."""
@@ -288,12 +294,13 @@ class _Job:
             return 0.0, few
         scores, best, best_round, stale = 0.0, -np.inf, 0, 0
         for since in range(0, self.options.rounds, STRIDE):
-            for _ in range(STRIDE):
+            more = min(STRIDE, self.options.rounds - since)
+            for _ in range(more):
                 booster.update()
-            scores = scores + booster.predict(unseen, raw_score=True, start_iteration=since, num_iteration=STRIDE)
+            scores = scores + booster.predict(unseen, raw_score=True, start_iteration=since, num_iteration=more)
             nats = _log_score(np.asarray(scores), truth)
             if nats > best + 1e-4:
-                best, best_round, stale = nats, since + STRIDE, 0
+                best, best_round, stale = nats, since + more, 0
             else:
                 stale += 1
             if stale >= PATIENCE or over():
@@ -352,10 +359,11 @@ class _Job:
             chosen = np.sort(generator.choice(len(place), shown, replace=False))
             place, target = place[chosen], target[chosen]
         place, target = np.repeat(place, repeats), np.repeat(target, repeats)
-        known = random_subsets(len(place), observed.shape[1], generator) & observed[place]
-        known[:, self.place] = False
-        if self.hidden >= 0:
-            known[:, self.hidden] = False
+        chosen = random_subsets(len(place), observed.shape[1], generator)
+        chosen[:, self.place] = False
+        if self.partners and self.partners[self.place] >= 0:  # a column and its own indicator never see each other
+            chosen[:, self.partners[self.place]] = False
+        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[place]), self.partners).numpy()
         values = rows.values.cpu().numpy().astype(np.float64)[place]
         return np.where(known, values, np.nan), target, repeats
 

@@ -63,7 +63,10 @@ class Cut(Distribution):
         return self.expect(lambda value: value)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
-        """E[function(X)] in float64; exact for sets of points, within some 1e-6 of the spread on a line."""
+        """E[function(X)] in float64; exact for sets of points, within some 1e-6 of the spread on a line.
+
+        On a lattice, and on a line with an atom inside the region, within some 1e-3 of the spread.
+        """
         if isinstance(self.region, Points):
             points = torch.tensor(self.region.values, dtype=torch.float64)
             weights = torch.stack([self.log_prob(point.expand(self.shape)).exp() for point in points])

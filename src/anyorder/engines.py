@@ -23,7 +23,6 @@ from torch import Tensor, nn
 from anyorder.boosting import (
     Clock,
     Judged,
-    Plan,
     TreeOptions,
     all_rows,
     grow_trees,
@@ -37,6 +36,7 @@ from anyorder.config import Config
 from anyorder.curves import Curve
 from anyorder.encoding import Codec, Encoding, LevelCodec, WarpName
 from anyorder.errors import UserError, nearest
+from anyorder.fair import allowed_targets, recorded
 from anyorder.families import head_for
 from anyorder.heads import Head
 from anyorder.heads.blend import Blend, blend_weights
@@ -201,7 +201,7 @@ def _with_trees(run: Run, winner: Trainer | None) -> tuple[AnyOrderModel, dict[s
     with deferred_interrupt() as interrupt, trees_bar(run.progress, jobs) as advance:
         clock = Clock(jobs, tree_workers(options), deadline, lambda: interrupt.requested)
         judged = forest.judged(judges, clock, advance)
-        grown = [forest.grown(number, final, judged.plans, clock, advance) for number in range(options.members)]
+        grown = [forest.grown(number, final, judged, clock, advance) for number in range(options.members)]
         stopped = interrupt.requested
     protocol = protocols.build(settings.protocol)
     members = [] if winner is None else [_Member("neural", core, [core])]
@@ -249,13 +249,21 @@ class _Forest:
         )
 
     def grown(
-        self, number: int, rows: Rows, plans: Sequence[Plan], clock: Clock, advance: Callable[[], None]
+        self, number: int, rows: Rows, judged: Judged, clock: Clock, advance: Callable[[], None]
     ) -> tuple[list[Head], BoostedTrees]:
         heads = self._bins(number)
         layout = layout_of(self.encoding.schema, heads)
-        seed = self.seed + number
         return heads, grow_trees(
-            heads, layout, self.nominal, rows, plans, self.options, seed=seed, clock=clock, advance=advance
+            heads,
+            layout,
+            self.nominal,
+            rows,
+            judged.plans,
+            self.options,
+            seed=self.seed + number,
+            clock=clock,
+            advance=advance,
+            instead=judged.texts if number == 0 else (),  # the first have the bins that were judged
         )
 
     def _bins(self, number: int) -> list[Head]:
@@ -275,7 +283,7 @@ def _blend(
     encoding: Encoding, protocol: Any, members: list[_Member], judges: Rows, seed: int
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
     """One model of all members that count, and how they scored on held-out rows."""
-    known, weight = _questions(judges, seed)
+    known, weight = _questions(judges, encoding.schema.partners, seed)
     index = torch.arange(len(judges)).repeat(-(-len(known) // len(judges)))[: len(known)]
     asked = judges.take(index)
     log_probs = np.stack([_log_probs(member.judged, asked.values, known) for member in members])
@@ -290,7 +298,7 @@ def _blend(
         "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
     }
     parts = [model for place in kept for model in members[place].final]
-    shares = np.stack([weights[place] / len(members[place].final) for place in kept for _ in members[place].final])
+    shares = np.concatenate([weights[place] * _even_shares(members[place].final) for place in kept])
     if len(parts) == 1:
         return parts[0], scores
     starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
@@ -304,16 +312,30 @@ def _blend(
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
 
+def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models variables"]:
+    """The same share for every model of a member, but none for trees that time did not allow."""
+    grown = [
+        [length > 0 for length in model.network.lengths]
+        if isinstance(model.network, BoostedTrees)
+        else [True] * model.variables
+        for model in models
+    ]
+    counted = np.array(grown, dtype=np.float64)
+    counted[0] = np.where(counted.any(axis=0), counted[0], 1.0)  # a variable without any: its marginal answers once
+    shares: Float[np.ndarray, "models variables"] = counted / counted.sum(axis=0)
+    return shares
+
+
 def _questions(
-    judges: Rows, seed: int
+    judges: Rows, partners: Sequence[int], seed: int
 ) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
     """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
     most = max(len(judges), min(JUDGING, JUDGING_CELLS // judges.values.shape[1]))
     observed = judges.observed.repeat(-(-most // len(judges)), 1)[:most]
     generator = np.random.default_rng([seed, 7])
-    known = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator)) & observed
-    asked = (observed & ~known).double()
-    return known, asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+    chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
+    asked = (observed & allowed_targets(chosen, partners)).double()
+    return recorded(chosen, observed, partners), asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
 
 
 @torch.no_grad()

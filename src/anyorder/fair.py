@@ -35,10 +35,24 @@ class FairEdges:
 def fair_edges(drawn: Known, observed: Bool[Tensor, "batch variables"], partners: Sequence[int]) -> FairEdges:
     """Edges for rows with these cells; ``drawn`` must not depend on ``observed``."""
     chosen = without_partner(drawn.known, drawn.next, partners)
-    # An indicator is known if it was chosen, and in place of its column where that was chosen and is missing.
-    stands_in = partner_known(chosen & ~observed, partners)
-    known = (chosen & observed) | stands_in
     # Nothing is asked of a row for which the masking drew no target; every other set allows at least that one.
-    allowed = ~chosen & ~partner_known(chosen, partners) & (drawn.next >= 0)[:, None]
+    allowed = allowed_targets(chosen, partners) & (drawn.next >= 0)[:, None]
     share = allowed / allowed.sum(dim=1, keepdim=True).clamp(min=1)
-    return FairEdges(known, share * observed)
+    return FairEdges(recorded(chosen, observed, partners), share * observed)
+
+
+def recorded(
+    chosen: Bool[Tensor, "batch variables"], observed: Bool[Tensor, "batch variables"], partners: Sequence[int]
+) -> Bool[Tensor, "batch variables"]:
+    """What is known of a row once these variables are looked at.
+
+    An indicator is known if it was chosen, and in place of its column where that was chosen and is missing.
+    """
+    return (chosen & observed) | partner_known(chosen & ~observed, partners)
+
+
+def allowed_targets(
+    chosen: Bool[Tensor, "batch variables"], partners: Sequence[int]
+) -> Bool[Tensor, "batch variables"]:
+    """Which variables may be asked once these are looked at: neither they nor their partners."""
+    return ~chosen & ~partner_known(chosen, partners)

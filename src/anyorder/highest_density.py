@@ -43,9 +43,21 @@ def highest_density(answer: Described, level: float) -> list[Any]:
     reached = answer.cumulative(grid)
     if answer.discrete:
         return _points(answer, grid, reached, level)
-    mass, width = np.diff(reached), np.diff(answer.measure(grid))
-    chosen = _densest(mass, mass / np.maximum(width, 1e-300), level)
-    return [(answer.decode(grid[[low]])[0], answer.decode(grid[[high]])[0]) for low, high in _runs(chosen)]
+    units = answer.measure(grid)
+    mass, width = np.diff(reached), np.diff(units)
+    atoms = answer.probs() if answer.variable.atoms else {}
+    for atom, held in atoms.items():  # a cell holds what lies above its lower end, up to its upper one
+        cell = int(np.searchsorted(units, atom)) - 1
+        if 0 <= cell < len(mass):
+            mass[cell] = max(mass[cell] - float(held), 0.0)
+    # An atom is denser than any continuum: all of them come first.
+    total = sum(map(float, atoms.values()))
+    if total >= level:
+        return [(atom, atom) for atom in sorted(_levels(atoms, level))]
+    chosen = _densest(mass, mass / np.maximum(width, 1e-300), level - total)
+    found = [(answer.decode(grid[[low]])[0], answer.decode(grid[[high]])[0]) for low, high in _runs(chosen)]
+    alone = [atom for atom in atoms if not any(low <= atom <= high for low, high in found)]
+    return sorted([*found, *((atom, atom) for atom in alone)])
 
 
 def _points(

@@ -53,6 +53,8 @@ def joint_entropy(conditional: Conditional, names: Sequence[str]) -> Estimate:
 def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequence[str]) -> Estimate:
     """I(one; other | evidence)."""
     first, second = _places(conditional, one), _places(conditional, other)
+    for place in conditional.given_places & {*first, *second}:  # a range of its own too
+        raise UserError(f"{conditional.model.schema.names[place]!r} is given; ask for another variable")
     if not first or not second or set(first) & set(second):
         raise UserError("mutual information is asked of two sets of different variables, as in I(price; tax, age)")
     if conditional.ranged:

@@ -25,6 +25,7 @@ from anyorder.codecs import Codec, LatticeCodec, LevelCodec
 from anyorder.heads.base import Distribution
 from anyorder.model import AnyOrderModel
 from anyorder.schema import Kind, Variable
+from anyorder.truncated import doubled
 
 NODES = 24  # Gauss-Legendre nodes on either side of x, where the quantile function is smooth
 WIDEST = 2000  # lattice points up to which a ranked score is summed and not integrated
@@ -96,7 +97,8 @@ def judge(
             here = np.flatnonzero(asked[rows, variable])
             if not len(here):
                 continue
-            distribution = model.heads.distribution(features[here, variable].cpu(), variable)
+            # In double precision: single has no digits left of an upper tail of 1e-8.
+            distribution = doubled(model, features[here, variable].cpu(), variable)
             found = _cells(distribution, codec, part[here, variable].double().cpu(), crps)
             below, at, log_prob, score = (np.asarray(numbers, dtype=np.float64) for numbers in found)
             row = here + rows.start

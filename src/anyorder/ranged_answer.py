@@ -78,19 +78,20 @@ class RangedAnswer(Answer):
         return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
 
     def probs(self) -> dict[Any, float]:
-        if not self.variable.levels:
-            return super().probs()
-        codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
-        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), codes[:, None])
-        mean, error = weighted_mean(self._weights(), each.T.numpy())
-        return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
+        if self.variable.levels:
+            mean, error = weighted_mean(self._weights(), self._by_draw())
+            return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
+        found = super().probs()  # of atoms; a variable that has none is refused there
+        return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
 
     def entropy(self) -> Estimate:
         if self.variable.levels:
-            found = np.array([float(p) for p in self.probs().values()])
-            errors = np.array([getattr(p, "standard_error", 0.0) for p in self.probs().values()])
+            each = self._by_draw()
+            found = weighted_mean(self._weights(), each)[0]
             logs = np.log(np.maximum(found, 1e-300))
-            return self._number(float(-(found * logs).sum()), float(np.sqrt(((logs + 1) ** 2 * errors**2).sum())))
+            # The levels of one draw hang together: dH = -sum log(p) dp, taken draw by draw.
+            _, error = weighted_mean(self._weights(), -(each * logs).sum(axis=1))
+            return self._number(float(-(found * logs).sum()), float(error))
         # The mean surprise at draws of the mixture itself.
         drawn = self._mixture.draws(SURPRISES, torch.Generator().manual_seed(0))
         surprise = -self._mixture.log_prob(drawn[:, None])[:, 0].numpy() - self._log_slope(drawn.numpy())
@@ -107,6 +108,12 @@ class RangedAnswer(Answer):
         inside: NDArray[np.float64] = drawn[int(0.001 * count) : count - int(0.001 * count)]
         # Fewer cells than draws: a cell between two draws that happen to coincide has no width.
         return inside if self.discrete else inside[:: max(1, count // 512)]
+
+    def _by_draw(self) -> NDArray[np.float64]:
+        """The probability of every level given each draw, [draws, levels]."""
+        codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), codes[:, None])
+        return np.asarray(each.T.numpy())
 
     def _linear(self, function: Callable[[torch.Tensor], torch.Tensor], model: NDArray[np.float64]) -> Estimate:
         each = self._mixture.each(function, torch.as_tensor(model)[:, None])[0].numpy()

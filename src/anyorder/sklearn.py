@@ -176,7 +176,9 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         else:
             filled = self.model_.fill(heard, unseen=self.unseen)
         for name in fractions:
-            filled[name] = table[name].where(table[name].notna(), filled[name])
+            # Only the fractions come back: a mark of an unknown cell is a whole number too, and has been filled.
+            whole = (table[name] == table[name].round()) | table[name].isna()
+            filled[name] = filled[name].where(whole, table[name])
         for name in table.columns[self.empty_features_]:
             if self.keep_empty_features:
                 filled[name] = _without_values(filled[name])
