@@ -650,6 +650,17 @@ def test_a_file_of_questions(normal: str, tmp_path: Path, capsys: pytest.Capture
     )
 
 
+def test_an_answer_with_an_error_is_a_plain_number_in_a_file(
+    normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "questions.txt"
+    path.write_text("P(price > 25, rooms > 6)\nI(price; rooms)\n", encoding="utf-8")
+    for row in csv.DictReader(io.StringIO(run(capsys, "ask", normal, "--queries", str(path)).out)):
+        assert not row["error"]
+        float(row["value"])
+        float(row["standard_error"])
+
+
 def test_sample_under_ranges(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
     frame = pd.read_csv(io.StringIO(run(capsys, "sample", normal, "-n", "50", "--given", "rooms=7..8, price < 20").out))
     assert len(frame) == 50

@@ -78,9 +78,9 @@ def plain(value: Any) -> Any:
         return str(value)
     if hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, int | float | bool) else str(value)
+    if isinstance(value, float):  # an Estimate too, which prints itself with its error
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, int | bool) else str(value)
 
 
 def print_json(result: Mapping[str, Any]) -> None:
