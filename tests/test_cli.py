@@ -645,6 +645,9 @@ def test_a_file_of_questions(normal: str, tmp_path: Path, capsys: pytest.Capture
             pytest.approx(norm(22, 3).logpdf(25), rel=1e-5),
         )
         assert rows[4]["error"]
+    as_json = tmp_path / "answers.json"
+    assert run(capsys, "ask", normal, "--queries", str(lines), "-o", str(as_json), "--json").out == ""
+    assert [row["question"] for row in json.loads(as_json.read_text(encoding="utf-8"))["answers"]] == questions
     assert run(capsys, "ask", normal, "--queries", str(lines)).out.startswith(
         "question,what,value,standard_error,method"
     )

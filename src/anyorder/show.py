@@ -83,9 +83,14 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, int | bool) else str(value)
 
 
+def as_json(result: Mapping[str, Any]) -> str:
+    """One JSON object, as text."""
+    return json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """One JSON object on standard output."""
-    sys.stdout.write(json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(as_json(result))
 
 
 def print_answers(result: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder import show
+from anyorder.atomic import atomic_path
 from anyorder.cli.options import Json, ModelFile, Seed
 from anyorder.cli.paths import check_writable
 from anyorder.cli.tables import load
@@ -131,17 +132,18 @@ def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> l
 
 
 def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool) -> None:
-    if as_json:
-        show.print_json({"answers": rows})
-        return
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    if as_json:
+        text.write(show.as_json({"answers": rows}))
+    else:
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     if out is None:
         sys.stdout.write(text.getvalue())
     else:
-        out.write_text(text.getvalue(), encoding="utf-8")
+        with atomic_path(out) as beside:
+            beside.write_text(text.getvalue(), encoding="utf-8")
     wrong = sum("error" in row for row in rows)
     if wrong:
         sys.stderr.write(f"anyorder: note: {wrong} of the questions could not be answered: see the column 'error'\n")
