@@ -260,3 +260,12 @@ def test_highest_density_set_holds_atoms_first(mean: float) -> None:
     low, high = next(part for part in found if part[0] < part[1])
     assert (low, high) == pytest.approx((2 * mean - reach, 2 * mean + reach), abs=0.02)
     assert any(low <= 0.0 <= high for low, high in found)
+
+
+def test_a_guessed_bound_does_not_rule_out_rows_in_silence(weather: tuple[pd.DataFrame, ao.TableModel]) -> None:
+    frame, model = weather
+    odd = frame.head(3).copy()
+    odd.loc[odd.index[1], "rain"] = -0.5
+    with pytest.warns(UserWarning, match="number 1 first.*'rain'"):
+        nats = model.log_prob(odd)
+    assert np.isneginf(np.asarray(nats)).tolist() == [False, True, False]

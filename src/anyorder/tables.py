@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,7 @@ class TableModel:
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
+        self._warn_impossible(np.isneginf(average))
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -162,6 +164,20 @@ class TableModel:
     def save(self, path: str | Path) -> None:
         """One ``.anyorder`` file, written atomically."""
         save_model(self.core, self.card, path)
+
+    def _warn_impossible(self, rows: np.ndarray) -> None:
+        """A bound that was guessed from the training rows must not rule out later ones without a word."""
+        bounded = [variable for variable in self.schema.variables if variable.bounds != (None, None)]
+        if not rows.any() or not bounded:
+            return
+        shown = ", ".join(f"{variable.name!r} {variable.bounds}" for variable in bounded)
+        warnings.warn(
+            f"{int(rows.sum())} rows, number {int(np.argmax(rows))} first, have probability 0 under the model: a value "
+            f"lies outside the bounds of its column ({shown}). Guessed bounds are lifted by fitting with "
+            f"bounds={{{bounded[0].name!r}: (None, None)}}",
+            UserWarning,
+            stacklevel=3,
+        )
 
     def _given_mask(self, table: pd.DataFrame, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         mask = np.zeros(shape, dtype=bool)
