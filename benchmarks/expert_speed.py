@@ -8,6 +8,7 @@ obvious way factorises the known block of every step; the factor of the whole pa
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,12 +16,19 @@ import torch
 import typer
 from rich.console import Console
 from rich.table import Table
+from torch import Tensor
 
 from anyorder.networks.gaussian import conditional_moments, moments_along
 from anyorder.protocols import Canonical
-from anyorder.query import Query
+from anyorder.query import Chain, Query
 
 from common import best_of, machine, write_results
+
+
+def every_step(mean: Tensor, covariance: Tensor, values: Tensor, chain: Chain) -> None:
+    """The obvious way: a factor of its own for every step."""
+    for step in chain.unroll(1024):
+        conditional_moments(mean, covariance, values[step.row], step.known)
 
 
 def main(
@@ -36,14 +44,8 @@ def main(
         values = torch.randn(rows, variables, generator=generator, dtype=torch.float64)
         chain = Canonical().chain(Query.marginal(torch.ones(rows, variables, dtype=torch.bool)))
 
-        def every_step(chain=chain, mean=mean, covariance=covariance, values=values) -> None:  # type: ignore[no-untyped-def]
-            for step in chain.unroll(1024):
-                conditional_moments(mean, covariance, values[step.row], step.known)
-
-        def one_factor(chain=chain, mean=mean, covariance=covariance, values=values) -> None:  # type: ignore[no-untyped-def]
-            moments_along(mean, covariance, values, chain.order)
-
-        slow, quick = best_of(runs, every_step), best_of(runs, one_factor)
+        slow = best_of(runs, partial(every_step, mean, covariance, values, chain))
+        quick = best_of(runs, partial(moments_along, mean, covariance, values, chain.order))
         results.append({"columns": variables, "every step (s)": slow, "one factor (s)": quick, "ratio": slow / quick})
         table.add_row(str(variables), f"{slow:.4f} s", f"{quick:.4f} s", f"{slow / quick:.0f}")
     Console(width=100).print(table)

@@ -18,6 +18,7 @@ from anyorder.encoding import Encoding, LineCodec
 from anyorder.heads import Gaussian
 from anyorder.judged import judge, random_known
 from anyorder.model import AnyOrderModel
+from anyorder.networks import GaussianNetwork
 from anyorder.pooling import pool_over
 from anyorder.protocols import Canonical
 from anyorder.query import Query
@@ -55,7 +56,8 @@ def coverage_after_pooling(runs: int = 400, rows: int = 100, tables: int = 10) -
             filled = []
             for table in range(tables):
                 again = rng.integers(rows, size=rows) if kind.startswith("a boot") else np.arange(rows)
-                model.network.set_moments(*map(torch.as_tensor, moments(whole[again], known[again])))  # type: ignore[operator]
+                assert isinstance(model.network, GaussianNetwork)
+                model.network.set_moments(*map(torch.as_tensor, moments(whole[again], known[again])))
                 filled.append(draws(model, values, Query(evidence, ~evidence), seed=run * tables + table))
             low, high = pool_over(filled, slope, degrees_of_freedom=rows - 3).interval(0.95)[0]
             held[kind] += low <= truth <= high

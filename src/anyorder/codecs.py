@@ -76,6 +76,7 @@ class Codec(ABC):
 
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         """As :meth:`decode`, in the form of ``variable``: the same variable with another dtype, say."""
+        # Every final codec is a dataclass, which this abstract one cannot say.
         return dataclasses.replace(self, variable=variable).decode(values)  # type: ignore[type-var]
 
     @abstractmethod

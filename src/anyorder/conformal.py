@@ -26,13 +26,12 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from anyorder.answer import Answer
+from anyorder.calibration import LEVELS
 from anyorder.conditional import Conditional
 from anyorder.errors import UserError
 from anyorder.judged import has_order, judge, random_known
 from anyorder.model import AnyOrderModel
 from anyorder.schema import Kind
-
-LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from anyorder.heads import Head
 from anyorder.heads.blend import Blend, blend_weights
 from anyorder.interrupt import deferred_interrupt
 from anyorder.model import AnyOrderModel, layout_of
-from anyorder.networks import ChainNetwork
+from anyorder.networks import ChainNetwork, networks
 from anyorder.networks.blend import BlendNetwork
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
 from anyorder.progress import trees_bar
@@ -136,20 +136,14 @@ def _trees_help(run: Run) -> bool:
     """Whether "auto" should grow trees: the table is not too long for them and the network is one they can join."""
     if len(run.table) > run.settings.trees.most_rows:
         return False
-    probe = run.settings.network.get("name")
-    if probe is not None and issubclass(_network_class(str(probe)), ChainNetwork):
+    name = run.settings.network.get("name")
+    if name is not None and issubclass(networks.get(str(name)), ChainNetwork):
         return False
     try:
         lightgbm()
     except UserError:
         return False
     return True
-
-
-def _network_class(name: str) -> type[Any]:
-    from anyorder.networks import networks
-
-    return networks.get(name)
 
 
 def _trainers(run: Run, share: float) -> list[Trainer]:

@@ -104,7 +104,7 @@ def _places(kind: Kind) -> set[str]:
 
 def _suits(family: type[Head]) -> set[str]:
     """Where the values of this family lie."""
-    options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]
+    options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
     if family is Bernoulli or "levels" in options:
         return {"levels"}
     return {"a lattice"} if "lattice" in options else {"a line"}
@@ -115,6 +115,6 @@ def _trial(family: type[Head], described: Mapping[str, Any]) -> None:
     for name in OF_THE_COLUMN:
         if name in described:
             raise UserError(f"heads: the option {name!r} of {described['name']!r} is the column's own; leave it out")
-    fields = {field.name: field for field in dataclasses.fields(family)}  # type: ignore[arg-type]
+    fields = {field.name: field for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
     column = {"levels": 3, "lattice": None, "components": 2}
     heads.build({**{name: value for name, value in column.items() if name in fields}, **described})

@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.calibration import mean_over_rows
+from anyorder.candidates import encoded_rows
 from anyorder.chunks import row_chunks
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality, Masking
@@ -30,7 +31,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.objectives import objective_for
 from anyorder.protocols import Canonical
 from anyorder.query import Query
-from anyorder.train import Options, Rows, Trainer
+from anyorder.train import Options, Trainer
 
 QUERIES = 512  # for the search, and as many to report the gain
 
@@ -96,7 +97,14 @@ def fine_tune(
     tuned = copy.deepcopy(model)
     tuned.protocol = Canonical(order=order)
     objective = objective_for(tuned, masking or Cardinality())
-    trainer = Trainer(tuned, objective, _rows(tuned, training), _rows(tuned, validation), options, seed=seed)
+    trainer = Trainer(
+        tuned,
+        objective,
+        encoded_rows(tuned.encoding, training),
+        encoded_rows(tuned.encoding, validation),
+        options,
+        seed=seed,
+    )
     trainer.run()
     return trainer.finish()
 
@@ -145,9 +153,3 @@ def _moved(order: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
         target = int((source + rng.integers(1, len(places))) % len(places))
     places.insert(target, places.pop(source))
     return tuple(places)
-
-
-def _rows(model: AnyOrderModel, frame: pd.DataFrame) -> Rows:
-    values, observed = model.encoding.encode(frame)
-    log_det = model.encoding.log_det(values)
-    return Rows(torch.as_tensor(values).float(), torch.as_tensor(observed), torch.as_tensor(log_det).float())

@@ -17,6 +17,7 @@ from anyorder.codecs import LatticeCodec, LevelCodec
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.evidence import Between, Missing, OneOf, read_evidence
+from anyorder.missingness import indicator_name
 from anyorder.region import Interval, Points, Region
 from anyorder.schema import Kind, Variable
 
@@ -94,7 +95,7 @@ def event_region(encoding: Encoding, name: str, said: Any) -> tuple[int, Region]
 
 
 def _indicator(encoding: Encoding, name: str) -> tuple[int, float]:
-    indicator = f"missing({name})"
+    indicator = indicator_name(name)
     if indicator not in encoding.schema:
         raise UserError(
             f"that {name!r} is missing says nothing here: the model was fitted without missingness='joint' (or the "

@@ -15,7 +15,7 @@ import warnings
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 (importing it is what makes the imputer available)
 from sklearn.impute import IterativeImputer
 from sklearn.linear_model import BayesianRidge
 

@@ -49,7 +49,7 @@ class HeadBank(nn.Module):
     def distribution(self, features: Float[Tensor, "*batch width"], variable: int) -> Distribution:
         """The distribution of one variable, for features of that variable."""
         head = self.of(variable)
-        return head(features[..., : head.size])  # type: ignore[no-any-return]
+        return head(features[..., : head.size])  # type: ignore[no-any-return]  # a module's call is untyped
 
     def log_prob_beside(
         self, features: Float[Tensor, "batch variables width"], values: Float[Tensor, "batch variables"]

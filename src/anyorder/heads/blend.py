@@ -91,11 +91,6 @@ class BlendDistribution(Distribution):
             value = torch.where(finite & near & jumps, point.double(), value)
         return value.to(dtype)
 
-    def nodes(
-        self, low: float, high: float
-    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
-        return None
-
     def mean(self) -> Float[Tensor, "*batch"]:
         return self._mean([member.mean() for member in self.members])
 
