@@ -8,6 +8,7 @@ import json
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -778,7 +779,10 @@ def test_absurd_evidence_gives_no_nan(encoding: str) -> None:
     for name, values in far.items():
         for value in values:
             given = model.given({name: value})
-            assert not np.isnan(model.log_prob({name: [value]})).any()
+            # Whole numbers from 0 up were seen, so 0 is a guessed bound, and a value below it is told of.
+            told = pytest.warns(UserWarning, match="'whole'") if value == -(2**51) else nullcontext()
+            with told:
+                assert not np.isnan(model.log_prob({name: [value]})).any()
             assert np.isfinite(given["y"].quantile([0.05, 0.5, 0.95])).all()
             assert sum(given["level"].probs().values()) == pytest.approx(1.0, abs=1e-5)
             for filled in (model.fill({name: [value]}), *model.fill({name: [value]}, draws=1)):

@@ -36,6 +36,7 @@ from anyorder.query import Query
 from anyorder.questions import reply_to
 from anyorder.schema import Schema
 
+ROUNDING = 1e-6  # a value at its bound may come back from the encoding this far outside
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
 
@@ -114,7 +115,7 @@ class TableModel:
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
-        self._warn_impossible(np.isneginf(average))
+        self._warn_outside(values, observed & ~known & np.isneginf(average)[:, None])
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -165,19 +166,25 @@ class TableModel:
         """One ``.anyorder`` file, written atomically."""
         save_model(self.core, self.card, path)
 
-    def _warn_impossible(self, rows: np.ndarray) -> None:
+    def _warn_outside(self, values: np.ndarray, ruled_out: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
-        bounded = [variable for variable in self.schema.variables if variable.bounds != (None, None)]
-        if not rows.any() or not bounded:
-            return
-        shown = ", ".join(f"{variable.name!r} {variable.bounds}" for variable in bounded)
-        warnings.warn(
-            f"{int(rows.sum())} rows, number {int(np.argmax(rows))} first, have probability 0 under the model: a value "
-            f"lies outside the bounds of its column ({shown}). Guessed bounds are lifted by fitting with "
-            f"bounds={{{bounded[0].name!r}: (None, None)}}",
-            UserWarning,
-            stacklevel=3,
-        )
+        for place, variable in enumerate(self.schema.variables):
+            low, high = variable.bounds
+            rows = np.flatnonzero(ruled_out[:, place])
+            if (low is None and high is None) or not len(rows):
+                continue
+            numbers = self.core.encoding.measure(variable.name, values[rows, place])
+            outside = rows[
+                (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
+            ]
+            if len(outside):
+                warnings.warn(
+                    f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
+                    f"bounds {variable.bounds} and have probability 0. If the bounds were guessed and such values can "
+                    f"occur, fit with bounds={{{variable.name!r}: (None, None)}}",
+                    UserWarning,
+                    stacklevel=3,
+                )
 
     def _given_mask(self, table: pd.DataFrame, given: Any, shape: tuple[int, ...]) -> np.ndarray:
         mask = np.zeros(shape, dtype=bool)
