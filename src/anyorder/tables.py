@@ -36,7 +36,6 @@ from anyorder.query import Query
 from anyorder.questions import reply_to
 from anyorder.schema import Schema
 
-ROUNDING = 1e-6  # a value at its bound may come back from the encoding this far outside
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
 
@@ -115,7 +114,7 @@ class TableModel:
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
-        self._warn_outside(values, observed & ~known & np.isneginf(average)[:, None])
+        self._warn_outside(table, observed & ~known & np.isneginf(average)[:, None])
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -166,14 +165,14 @@ class TableModel:
         """One ``.anyorder`` file, written atomically."""
         save_model(self.core, self.card, path)
 
-    def _warn_outside(self, values: np.ndarray, ruled_out: np.ndarray) -> None:
+    def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
         for place, variable in enumerate(self.schema.variables):
             low, high = variable.bounds
             rows = np.flatnonzero(ruled_out[:, place])
             if (low is None and high is None) or not len(rows):
                 continue
-            numbers = self.core.encoding.measure(variable.name, values[rows, place])
+            numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]
             outside = rows[
                 (numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))
             ]
