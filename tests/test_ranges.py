@@ -49,7 +49,7 @@ def box(low: dict[int, float], high: dict[int, float], given: dict[int, float]) 
         gain = covariance[np.ix_(places, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
         location = location + gain @ (np.array([given[i] for i in known]) - mean[known])
         spread = spread - gain @ covariance[np.ix_(known, places)]
-    law = multivariate_normal(location, spread)
+    law = multivariate_normal(location, spread, seed=0, abseps=1e-7, maxpts=200_000)  # random points: seeded, and many
     total = 0.0
     for ends in itertools.product((0, 1), repeat=len(places)):
         corner = [high.get(p, 50.0) if end else low.get(p, -50.0) for p, end in zip(places, ends, strict=True)]
@@ -148,11 +148,10 @@ def test_rare_events_keep_their_digits(gaussian: AnyOrderModel, far: float) -> N
     assert (drawn["v3"] >= 0).all()
 
 
-def test_a_joint_event_near_one_in_a_million(gaussian: AnyOrderModel) -> None:
+def test_a_rare_joint_event(gaussian: AnyOrderModel) -> None:
     found = Conditional(gaussian, draws=4000).prob("v0 > 6, v1 > 6, v2 < 2.2")
-    truth = box({0: 6.0, 1: 6.0}, {2: 2.2}, {})
-    # The oracle's own cdf is good to some 1e-8; sum it in the units where the event is rare by direct quadrature.
-    truth = _by_quadrature(6.0, 6.0, 2.2) if abs(truth) < 1e-4 else truth
+    # The normal cdf of three variables is itself estimated by random points, to some 1e-5: too coarse for a rare event.
+    truth = _by_quadrature(6.0, 6.0, 2.2)
     assert 0 < found.standard_error < 0.1 * found.value
     assert abs(found.value - truth) < 4 * found.standard_error + 1e-3 * truth
 
