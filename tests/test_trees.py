@@ -11,13 +11,16 @@ import pytest
 import torch
 
 import anyorder as ao
-from anyorder.boosting import Clock, Plan, TreeOptions, classes_of, grow_trees, judge_trees, random_subsets, tree_head
+from anyorder.boosting import Plan, grow_trees, judge_trees, random_subsets
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixture, Head, Spiked
 from anyorder.layout import Layout
 from anyorder.networks.boosted_trees import BoostedTrees
+from anyorder.splits import halves
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.train import Rows
+from anyorder.tree_classes import classes_of, tree_head
+from anyorder.tree_options import Clock, TreeOptions
 
 QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"workers": 1, "shown": 3000, "bins": 12}}
 
@@ -41,7 +44,8 @@ def grown(heads: list[Head], table: np.ndarray, options: TreeOptions, partners: 
         heads, layout, flags, rows(table[cut:]), rows(table[:cut]), options,
         seed=0, clock=clock, advance=lambda: None,
     )  # fmt: skip
-    assert all(0 < plan.rounds <= options.rounds for plan in judged.plans)
+    assert all(0 <= plan.rounds <= options.rounds for plans in judged.plans for plan in plans)
+    assert all(plans[0].rounds > 0 for plans in judged.plans)
     return grow_trees(
         heads, layout, flags, rows(table), judged.plans, options, seed=1, clock=clock, advance=lambda: None
     )
@@ -69,7 +73,7 @@ def mixed() -> tuple[list[Head], np.ndarray]:
 
 @pytest.fixture(scope="module")
 def trees(mixed: tuple[list[Head], np.ndarray]) -> BoostedTrees:
-    return grown(*mixed, TreeOptions(shown=3000, rounds=40, workers=1))
+    return grown(*mixed, TreeOptions(shown=6000, rounds=60, workers=1))
 
 
 def test_subsets_have_uniform_sizes() -> None:
@@ -94,6 +98,35 @@ def test_classes_part_atoms_from_the_continuum() -> None:
     classes, count = classes_of(head, torch.tensor([0.0, 1.0, -2.0, 0.1, 3.0]))
     assert classes.tolist() == [0, 1, 2, 3, 4]
     assert count == 5
+
+
+@pytest.mark.parametrize("atoms", [0, 1, 3])
+def test_questions_end_in_single_classes(atoms: int) -> None:
+    counts = np.random.default_rng(atoms).integers(1, 50, size=13).astype(float)
+    depths = halves(counts, atoms)
+    assert sum(map(len, depths)) == 12  # one less than there are classes
+    if atoms:
+        assert depths[0][0].middle == atoms
+    # Answers that are each as frequent as they are in play multiply to the frequency of the class.
+    probs = np.ones(13)
+    for low, middle, high in (split for splits in depths for split in splits):
+        share = counts[middle:high].sum() / counts[low:high].sum()
+        probs[low:middle] *= 1 - share
+        probs[middle:high] *= share
+    np.testing.assert_allclose(probs, counts / counts.sum())
+
+
+def test_without_boosters_the_questions_are_answered_by_the_marginal(trees: BoostedTrees) -> None:
+    texts = [["" for _ in own] for own in trees.splits]
+    texts[0][0] = trees.boosters()[0][0].model_to_string()  # only the first question, so that the others are asked too
+    bare = BoostedTrees.of(trees.layout, trees.splits, texts, trees.atoms, trees.marginal)
+    inputs = np.full((1, 5), np.nan)
+    marginal = trees.marginal[0, : trees.layout.sizes[0]].softmax(0)
+    split = trees.splits[0][0]
+    found = bare._log_probs(inputs, 0, marginal.log()).exp()[0]
+    for part in (slice(split.low, split.middle), slice(split.middle, split.high)):
+        torch.testing.assert_close(found[part] / found[part].sum(), marginal[part] / marginal[part].sum())
+    assert float(found.sum()) == pytest.approx(1.0)
 
 
 def test_network_keeps_the_contract(trees: BoostedTrees) -> None:
@@ -126,7 +159,8 @@ def test_a_partner_is_never_used(mixed: tuple[list[Head], np.ndarray]) -> None:
     # Spike and flag tell all about each other; as partners neither may see the other.
     trees = grown(heads, table, TreeOptions(shown=1000, rounds=10, workers=1), partners=(-1, -1, -1, 4, 3))
     for place, partner in ((3, 4), (4, 3)):
-        assert trees.boosters()[place].feature_importance()[partner] == 0
+        for booster in filter(None, trees.boosters()[place]):
+            assert booster.feature_importance()[partner] == 0
 
 
 def test_trees_survive_the_file_bit_by_bit(tmp_path: Path) -> None:
@@ -171,7 +205,7 @@ def test_unknown_engine_is_refused() -> None:
 
 
 def test_damaged_trees_are_refused(trees: BoostedTrees) -> None:
-    broken = BoostedTrees(trees.layout, trees.lengths, trees.atoms)
+    broken = BoostedTrees(trees.layout, trees.splits, trees.lengths, trees.atoms)
     state = trees.state_dict()
     state["text"] = torch.zeros_like(state["text"])
     broken.load_state_dict(state)
@@ -194,15 +228,19 @@ def test_without_time_the_judged_trees_stand_in(mixed: tuple[list[Head], np.ndar
         grid=(len(heads),),
     )
     late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
-    plans, options = [Plan(5)] * len(heads), TreeOptions(workers=1)
+    plans, options = [[Plan(5)]] * len(heads), TreeOptions(workers=1)
     flags, quiet = [False] * len(heads), lambda: None
     none = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet)
-    assert none.boosters() == [None] * len(heads)
+    assert not any(booster for own in none.boosters() for booster in own)
     clock = Clock(len(heads), 1, None, lambda: False)
     some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
-    texts = [booster.model_to_string() for booster in some.boosters()]
+    assert [len(own) for own in some.boosters()] == [len(own) for own in some.splits]
+    assert all(booster is not None for own in some.boosters() for booster in own)
+    texts = [[booster.model_to_string() for booster in own] for own in some.boosters()]
     late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
     instead = grow_trees(
         heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet, instead=texts
     )
-    assert [booster.num_trees() for booster in instead.boosters()] == [b.num_trees() for b in some.boosters()]
+    assert [[booster.num_trees() for booster in own] for own in instead.boosters()] == [
+        [booster.num_trees() for booster in own] for own in some.boosters()
+    ]

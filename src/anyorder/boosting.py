@@ -1,95 +1,42 @@
 """Growing the trees: every variable learns to tell its bins or levels apart from whatever else happens to be known.
 
 Each known cell x_i of the table is shown several times, beside random subsets e of the other known cells of its row
-(|e| uniform, as in ARDM), the rest hidden. LightGBM's classifier then is p(bin of x_i | x_e) for every e. How many
-rounds to boost is judged on held-out rows; the trees that are kept are then grown with that number, on short tables
-from all rows. Several sets of them with shifted bins and other subsets are better than one: members of a blend.
+(|e| uniform, as in ARDM), the rest hidden. LightGBM's classifiers then are p(half of the bins of x_i | x_e) for every
+e, question by question (:mod:`anyorder.splits`). How many rounds to boost is judged on held-out rows, for all
+questions of one depth together, since a single deep one concerns few of them; the trees that are kept are then grown
+with that number, on short tables from all rows. Several sets of them with shifted bins and other subsets are better
+than one: members of a blend.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
 
-from anyorder.errors import UserError
 from anyorder.fair import recorded
-from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, Head, Spiked
+from anyorder.heads import Head
 from anyorder.layout import Layout
-from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
+from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
+from anyorder.splits import Split, all_at_once, halves
 from anyorder.train import Rows
-from anyorder.warp import Warp
+from anyorder.tree_classes import atoms_of, classes_of
+from anyorder.tree_options import JUDGED, MOST_SHOWN, Clock, TreeOptions, tree_workers
 
 T = TypeVar("T")
 STRIDE = 5  # rounds between two looks at the held-out rows
-FEWEST_IN_A_BIN = 6  # known cells
-MOST_SHOWN = 400_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
 PATIENCE = 3  # looks without progress before growth ends
 
 
 @dataclass(frozen=True)
-class TreeOptions:
-    """How to grow trees."""
-
-    members: int = 2  # sets of trees
-    bins: int = 16
-    rounds: int = 100  # at most
-    learning_rate: float = 0.15
-    leaves: int = 15
-    sharp: int = 1  # rows that a leaf must hold where a table repeats itself,
-    smooth: int = 10  # and where it is noisy: held-out rows say which, for every variable
-    shown: int = 20_000  # cells of one variable that are shown, with repetition
-    most_repeats: int = 80  # of one cell
-    refit_below: int = 5_000  # rows: below, the trees that are kept are grown from the held-out rows as well
-    most_rows: int = 50_000  # rows beyond which engine "auto" does without trees
-    workers: int = 0  # variables grown at a time; 0 = as many as there are cores
-
-    def __post_init__(self) -> None:
-        for name in ("members", "bins", "rounds", "leaves", "shown", "most_repeats", "sharp", "smooth"):
-            if getattr(self, name) < 1 + (name in ("bins", "leaves")):
-                raise UserError(f"trees: {name} must be {1 + (name in ('bins', 'leaves'))} or more")
-        if not 0 < self.learning_rate <= 1:
-            raise UserError(f"trees: learning_rate must lie in (0, 1], got {self.learning_rate!r}")
-
-
-class Clock:
-    """Shares out the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
-
-    def __init__(self, jobs: int, workers: int, deadline: float | None, stop: Callable[[], bool]) -> None:
-        self.jobs = jobs
-        self.workers = workers
-        self.deadline = deadline
-        self.stop = stop
-        self._lock = threading.Lock()
-
-    def begin(self) -> Callable[[], bool]:
-        """Whether a variable that begins now has used up its part of the time."""
-        if self.deadline is None:
-            return self.stop
-        now = time.monotonic()
-        with self._lock:
-            part = max(self.deadline - now, 0.0) * min(self.workers, self.jobs) / max(self.jobs, 1)
-            self.jobs -= 1
-        return lambda: self.stop() or time.monotonic() > now + part
-
-
-def tree_workers(options: TreeOptions) -> int:
-    """How many variables are grown at a time."""
-    return options.workers or min(os.cpu_count() or 1, 8)
-
-
-@dataclass(frozen=True)
 class Plan:
-    """How to grow one variable's trees: so many rounds, with leaves of so many rows at least."""
+    """How to grow one depth of a variable's trees: so many rounds, with leaves of so many rows at least."""
 
     rounds: int = 0
     least_rows: int = 1
@@ -97,48 +44,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Judged:
-    """Trees grown on the training rows alone, and what made each variable's held-out cells most probable."""
+    """Trees grown on the training rows alone, and what made each variable's held-out cells most probable, by depth."""
 
     heads: list[Head]
     network: BoostedTrees
-    texts: list[str]
-    plans: list[Plan]
-
-
-def tree_head(
-    head: Head, values: Float[np.ndarray, " cells"], bins: int, shift: float, warp: Warp | None = None
-) -> Head:
-    """The same variable's head with bins in place of its smooth family; ``values`` are its known cells.
-
-    ``warp`` leads to their normal scores, if it is known already.
-    """
-    if isinstance(head, Bounded):
-        return Bounded(tree_head(head.base, values, bins, shift, warp), head.low, head.high)
-    if isinstance(head, Spiked):
-        atoms = np.asarray(head.atoms, dtype=values.dtype)
-        return Spiked(head.atoms, tree_head(head.base, values[~np.isin(values, atoms)], bins, shift, warp))
-    if head.levels:
-        return head if isinstance(head, Bernoulli) else Categorical(head.levels)
-    lattice = getattr(head, "lattice", None)
-    if not len(values):
-        return Binned(lattice=lattice)
-    # Bins of a few cells each would be noise.
-    few = max(4, min(bins, len(values) // FEWEST_IN_A_BIN))
-    return Binned.fit(values.astype(np.float64), few, shift, lattice, warp)
-
-
-def classes_of(head: Head, values: Float[Tensor, " cells"]) -> tuple[Int[Tensor, " cells"], int]:
-    """Which class of a tree's head each value is, and how many there are."""
-    if isinstance(head, Bounded):
-        return classes_of(head.base, values)
-    if isinstance(head, Spiked):
-        found = values[:, None] == torch.tensor(head.atoms, dtype=values.dtype)
-        rest, count = classes_of(head.base, values)
-        atoms = len(head.atoms)
-        return torch.where(found.any(1), found.long().argmax(1), atoms + rest), atoms + count
-    if isinstance(head, Binned):
-        return head.bin_of(values), head.size
-    return values.long(), head.levels
+    texts: list[list[str]]
+    plans: list[list[Plan]]
 
 
 def judge_trees(
@@ -168,20 +79,20 @@ def grow_trees(
     layout: Layout,
     nominal: Sequence[bool],
     rows: Rows,
-    plans: Sequence[Plan],
+    plans: Sequence[Sequence[Plan]],
     options: TreeOptions,
     *,
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-    instead: Sequence[str] = (),
+    instead: Sequence[Sequence[str]] = (),
 ) -> BoostedTrees:
-    """Trees as the plan of each variable says; where time is up, those of the text that stands ``instead``, or none."""
+    """Trees as the plans of each variable say; where time is up, those of the text that stands ``instead``, or none."""
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = _all(lambda job: job.grown(plans[job.place]), jobs, options, advance)
-    if instead:
-        grown = [text or other for text, other in zip(grown, instead, strict=True)]
-    return _network(heads, layout, jobs, grown)
+    others = instead or [[""] * len(job.questions) for job in jobs]
+    texts = [other if own is None else own for own, other in zip(grown, others, strict=True)]
+    return _network(heads, layout, jobs, texts)
 
 
 def all_rows(training: Rows, judges: Rows) -> Rows:
@@ -213,19 +124,17 @@ def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], options: TreeOptions, 
     return results
 
 
-def _network(heads: Sequence[Head], layout: Layout, jobs: Sequence[_Job], texts: Sequence[str]) -> BoostedTrees:
+def _network(
+    heads: Sequence[Head], layout: Layout, jobs: Sequence[_Job], texts: Sequence[Sequence[str]]
+) -> BoostedTrees:
     marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
     for job in jobs:
         frequencies = job.frequencies()
         marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
-    return BoostedTrees(layout, atoms=tuple(_atoms(head) for head in heads)).set_trees(texts, marginal)
+    return BoostedTrees.of(layout, [job.questions for job in jobs], texts, [atoms_of(head) for head in heads], marginal)
 
 
-def _atoms(head: Head) -> int:
-    return _atoms(head.base) if isinstance(head, Bounded) else len(head.atoms) if isinstance(head, Spiked) else 0
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Job:
     """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
 
@@ -245,61 +154,106 @@ class _Job:
         smoothed: Float[np.ndarray, " classes"] = (counts + 0.5) / (counts.sum() + 0.5 * count)
         return smoothed
 
-    def grown(self, plan: Plan) -> str:
-        """Trees by this plan; none where there is no time for all of them."""
-        over = self.clock.begin()
-        generator = np.random.default_rng([self.seed, self.place])
-        if plan.rounds == 0 or over():
-            return ""
-        booster = self._booster(plan.least_rows, *self._shown(self.rows, self.options.shown, generator))
-        if booster is None:
-            return ""
-        for _ in range(plan.rounds):
-            if over():
-                return ""
-            booster.update()
-        return str(booster.model_to_string())
+    @cached_property
+    def depths(self) -> list[list[Split]]:
+        """The questions about this variable's classes."""
+        frequencies = self.frequencies()
+        cells = self.rows.values[self.rows.observed[:, self.place], self.place]
+        # Where a column has few values, each its own class, one question for all does better: see docs/engines.md.
+        if self.place in self.nominal or len(torch.unique(cells)) <= len(frequencies):
+            return all_at_once(len(frequencies))
+        return halves(frequencies, atoms_of(self.head))
 
-    def judged(self, judges: Rows) -> tuple[str, Plan]:
-        """Trees that make held-out cells most probable, sharp or smooth ones, and the plan that led to them."""
+    @property
+    def questions(self) -> list[Split]:
+        return [split for splits in self.depths for split in splits]
+
+    def grown(self, plans: Sequence[Plan]) -> list[str] | None:
+        """Trees for all questions by these plans; None where there is no time for all of them."""
         over = self.clock.begin()
         generator = np.random.default_rng([self.seed, self.place])
         if over():
-            return "", Plan()
+            return None
         shown = self._shown(self.rows, self.options.shown, generator)
-        unseen, truth, _ = self._shown(judges, max(2_000, len(judges.values)), generator)
-        best, text, plan = -np.inf, "", Plan()
-        for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
-            booster = self._booster(least_rows, *shown)
-            if booster is None or (over() and text):
-                break
-            nats, rounds = self._rounds(booster, unseen, truth, over)
-            if nats > best:
-                best, plan = nats, Plan(rounds, least_rows)
-                text = str(booster.model_to_string(num_iteration=rounds))
-        return text, plan
+        texts = []
+        for depth, splits in enumerate(self.depths):
+            plan = plans[min(depth, len(plans) - 1)] if plans else Plan()
+            for split in splits:
+                booster: Any = self._booster(split, plan.least_rows, *shown) if plan.rounds else None
+                if booster is None:
+                    texts.append("")
+                    continue
+                for _ in range(plan.rounds):
+                    if over():
+                        return None
+                    booster.update()
+                texts.append(str(booster.model_to_string()))
+        return texts
 
-    def _rounds(
-        self,
-        booster: Any,
-        unseen: Float[np.ndarray, "cells variables"],
-        truth: Int[np.ndarray, " cells"],
-        over: Callable[[], bool],
-    ) -> tuple[float, int]:
+    def judged(self, judges: Rows) -> tuple[list[str], list[Plan]]:
+        """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
+
+        Coarse questions come first, so that time which runs out costs detail alone.
+        """
+        over = self.clock.begin(JUDGED)
+        generator = np.random.default_rng([self.seed, self.place])
+        texts: list[str] = []
+        plans: list[Plan] = []
+        if not over():
+            shown = self._shown(self.rows, self.options.shown, generator)
+            unseen, truth, _ = self._shown(judges, max(2_000, len(judges.values)), generator)
+            for splits in self.depths:
+                asked = [_Asked(split, unseen, truth) for split in splits]
+                found, plan = self._depth(asked, shown, over)
+                texts += found
+                plans.append(plan)
+                if over():
+                    break
+        return texts + [""] * (len(self.questions) - len(texts)), plans
+
+    def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[str], Plan]:
+        """The better of sharp and smooth trees for the questions of one depth."""
+        best = sum(one.baseline(*shown[1:]) for one in asked)
+        texts, plan = [""] * len(asked), Plan()
+        for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
+            if over() and plan.rounds:
+                break
+            boosters = [self._booster(one.split, least_rows, *shown) for one in asked]
+            nats, rounds = self._rounds(boosters, asked, over)
+            if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
+                best, plan = nats, Plan(rounds, least_rows)
+                texts = [
+                    "" if booster is None else str(booster.model_to_string(num_iteration=rounds))
+                    for booster in boosters
+                ]
+        return texts, plan
+
+    def _rounds(self, boosters: Sequence[Any], asked: Sequence[_Asked], over: Callable[[], bool]) -> tuple[float, int]:
         """Boost until held-out cells gain no more; how probable they were at best, and after how many rounds."""
-        if not len(truth):  # no held-out row knows this variable
+        pairs = [(booster, one) for booster, one in zip(boosters, asked, strict=True) if booster is not None]
+        if not pairs:
+            return -np.inf, 0
+        if not any(len(one.truth) for _, one in pairs):  # no held-out row knows this variable
             few = max(1, self.options.rounds // 4)
-            for _ in range(few):
-                booster.update()
+            for booster, _ in pairs:
+                for _ in range(few):
+                    booster.update()
             return 0.0, few
-        scores, best, best_round, stale = 0.0, -np.inf, 0, 0
+        cells = sum(len(one.truth) for _, one in pairs)
+        scores: list[Any] = [0.0] * len(pairs)
+        best, best_round, stale = -np.inf, 0, 0
         for since in range(0, self.options.rounds, STRIDE):
             more = min(STRIDE, self.options.rounds - since)
-            for _ in range(more):
-                booster.update()
-            scores = scores + booster.predict(unseen, raw_score=True, start_iteration=since, num_iteration=more)
-            nats = _log_score(np.asarray(scores), truth)
-            if nats > best + 1e-4:
+            nats = 0.0
+            for place, (booster, one) in enumerate(pairs):
+                for _ in range(more):
+                    booster.update()
+                if len(one.truth):
+                    scores[place] = scores[place] + booster.predict(
+                        one.unseen, raw_score=True, start_iteration=since, num_iteration=more
+                    )
+                    nats += _log_score(np.asarray(scores[place]), one.truth)
+            if nats > best + 1e-4 * cells:
                 best, best_round, stale = nats, since + more, 0
             else:
                 stale += 1
@@ -314,19 +268,21 @@ class _Job:
 
     def _booster(
         self,
+        split: Split,
         least_rows: int,
         inputs: Float[np.ndarray, "cells variables"],
         target: Int[np.ndarray, " cells"],
         repeats: int,
     ) -> Any:
-        """LightGBM's classifier before its first round; None where there is but one class."""
+        """LightGBM's classifier for one question before its first round; None where all answers are the same."""
         library, options = lightgbm(), self.options
-        count = self._targets(self.rows)[1]
-        if len(np.unique(target)) < 2:
+        here = split.concerns(target)
+        inputs, answers = inputs[here], split.answer(target[here])
+        if len(np.unique(answers)) < 2:
             return None
         parameters = {
-            "objective": "binary" if count == 2 else "multiclass",
-            **({} if count == 2 else {"num_class": count}),
+            "objective": "binary" if split.answers == 2 else "multiclass",
+            **({} if split.answers == 2 else {"num_class": split.answers}),
             "learning_rate": options.learning_rate,
             "num_leaves": options.leaves,
             # A leaf should hold whole rows, however often each row is shown.
@@ -343,7 +299,7 @@ class _Job:
         }
         nominal = [column for column in self.nominal if column != self.place]
         return library.Booster(
-            parameters, library.Dataset(inputs, target, categorical_feature=nominal, params=parameters)
+            parameters, library.Dataset(inputs, answers, categorical_feature=nominal, params=parameters)
         )
 
     def _shown(
@@ -365,7 +321,7 @@ class _Job:
             chosen[:, self.partners[self.place]] = False
         known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[place]), self.partners).numpy()
         values = rows.values.cpu().numpy().astype(np.float64)[place]
-        return np.where(known, values, np.nan), target, repeats
+        return with_count(np.where(known, values, np.nan)), target, repeats
 
 
 def random_subsets(rows: int, variables: int, generator: np.random.Generator) -> Bool[np.ndarray, "rows variables"]:
@@ -376,10 +332,34 @@ def random_subsets(rows: int, variables: int, generator: np.random.Generator) ->
     return subsets
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One question as it is put to held-out cells."""
+
+    split: Split
+    all_unseen: Float[np.ndarray, "cells variables"]
+    all_truth: Int[np.ndarray, " cells"]
+
+    @cached_property
+    def unseen(self) -> Float[np.ndarray, "here variables"]:
+        here: Float[np.ndarray, "here variables"] = self.all_unseen[self.split.concerns(self.all_truth)]
+        return here
+
+    @cached_property
+    def truth(self) -> Int[np.ndarray, " here"]:
+        return self.split.answer(self.all_truth[self.split.concerns(self.all_truth)])
+
+    def baseline(self, target: Int[np.ndarray, " shown"], repeats: int) -> float:
+        """The log-probability of the true answers if each were as frequent as in training."""
+        seen = self.split.answer(target[self.split.concerns(target)])
+        counts = np.bincount(seen, minlength=self.split.answers) + 0.5 * repeats
+        return float(np.log(counts / counts.sum())[self.truth].sum())
+
+
 def _log_score(scores: Float[np.ndarray, "cells ..."], truth: Int[np.ndarray, " cells"]) -> float:
-    """The mean log-probability of the true classes."""
+    """The log-probability of the true answers."""
     if scores.ndim == 1:
         scores = np.stack([np.zeros_like(scores), scores], axis=1)
     log_probs = torch.from_numpy(scores).log_softmax(1).numpy()
-    # No single cell may cost more than a class that was left to the marginal's share would.
-    return float(log_probs[np.arange(len(truth)), truth].clip(min=-10.0).mean())
+    # No single cell may cost more than an answer that was left to the marginal's share would.
+    return float(log_probs[np.arange(len(truth)), truth].clip(min=-10.0).sum())

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from anyorder.boosting import TreeOptions
 from anyorder.encoding import WarpName
 from anyorder.errors import UserError, nearest
 from anyorder.families import checked_heads
 from anyorder.train import Options
+from anyorder.tree_options import TreeOptions
 
 ENCODINGS = ("auto", *get_args(WarpName))
 

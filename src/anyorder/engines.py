@@ -8,7 +8,7 @@ the network first, since the trees grow in its encoding.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,49 +17,33 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from jaxtyping import Float
 
-from anyorder.boosting import (
-    Clock,
-    Judged,
-    TreeOptions,
-    all_rows,
-    grow_trees,
-    judge_trees,
-    random_subsets,
-    tree_head,
-    tree_workers,
-)
+from anyorder.blending import Member, blend
+from anyorder.boosting import Judged, all_rows, grow_trees, judge_trees
 from anyorder.candidates import candidates, encoded_rows, race, split_rows
 from anyorder.config import Config
 from anyorder.curves import Curve
 from anyorder.encoding import Codec, Encoding, LevelCodec, WarpName
 from anyorder.errors import UserError, nearest
-from anyorder.fair import allowed_targets, recorded
 from anyorder.families import head_for
 from anyorder.heads import Head
-from anyorder.heads.blend import Blend, blend_weights
 from anyorder.interrupt import deferred_interrupt
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks import ChainNetwork, networks
-from anyorder.networks.blend import BlendNetwork
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
 from anyorder.progress import trees_bar
 from anyorder.protocols import protocols
-from anyorder.registry import describe
 from anyorder.schema import Kind, Schema
 from anyorder.threads import torch_threads
-from anyorder.train import FLOOR, Rows, Trainer
+from anyorder.train import Rows, Trainer
+from anyorder.tree_classes import tree_head
+from anyorder.tree_options import JUDGED, Clock, TreeOptions, tree_seconds, tree_workers
 from anyorder.warp import Warp
 
 Engine: TypeAlias = Literal["auto", "neural", "trees"]
 
-TREES_SHARE = 0.3  # of the budget of "auto"
-JUDGING = 4_000  # questions about held-out rows by which members are weighed,
-JUDGING_CELLS = 100_000  # but no more than fit into so many cells
-PRIOR_ROWS = 4.0  # held-out rows that a variable's own weights must outweigh, against those of all variables
-LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
+MOST_FOR_TREES = 0.5  # of the budget of "auto"
 
 
 @dataclass(frozen=True)
@@ -70,15 +54,6 @@ class Fitted:
     chosen: str
     training: dict[str, Any]
     scores: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class _Member:
-    """One model as it was judged on held-out rows, and what goes into the blend for it, with equal shares."""
-
-    label: str
-    judged: AnyOrderModel
-    final: list[AnyOrderModel]
 
 
 @dataclass(frozen=True)
@@ -107,8 +82,7 @@ def fit_engine(run: Run) -> Fitted:
     trainers: list[Trainer] = []
     winner = None
     if engine != "trees":
-        share = 1 - TREES_SHARE if engine == "auto" else 1.0
-        trainers = _trainers(run, share)
+        trainers = _trainers(run, 1 - _trees_share(run) if engine == "auto" else 1.0)
         winner = race(trainers, run.settings, run.progress)
     training: dict[str, Any] = {
         "engine": engine,
@@ -144,6 +118,15 @@ def _trees_help(run: Run) -> bool:
     except UserError:
         return False
     return True
+
+
+def _trees_share(run: Run) -> float:
+    """The part of the budget that "auto" keeps for the trees: what they need, within limits."""
+    minutes = run.settings.training.minutes
+    if minutes is None:
+        return MOST_FOR_TREES
+    needed = tree_seconds(len(run.table), len(run.schema.names), run.settings.trees)
+    return min(max(needed / (60 * minutes), 0.1), MOST_FOR_TREES)
 
 
 def _trainers(run: Run, share: float) -> list[Trainer]:
@@ -186,23 +169,27 @@ def _with_trees(run: Run, winner: Trainer | None) -> tuple[AnyOrderModel, dict[s
     if settings.training.minutes is not None:
         # What the network left of the budget, and its own share at least; a little is needed to weigh the members.
         whole = 60 * settings.training.minutes
-        deadline = max(run.began + 0.95 * whole, time.monotonic() + (TREES_SHARE - 0.05) * whole)
+        least = (_trees_share(run) - 0.05) * whole if winner else 0.0
+        deadline = max(run.began + 0.95 * whole, time.monotonic() + least)
     if settings.training.steps is not None:
         options = replace(options, rounds=min(options.rounds, settings.training.steps))
     forest = _Forest(encoding, heads, rows, options, run.seed)
     final = all_rows(rows, judges) if len(run.table) <= options.refit_below else rows
-    jobs = (1 + options.members) * len(heads)
-    with deferred_interrupt() as interrupt, trees_bar(run.progress, jobs) as advance:
+    with (
+        deferred_interrupt() as interrupt,
+        trees_bar(run.progress, (1 + options.members) * len(heads)) as advance,
+    ):
+        jobs = (JUDGED + options.members) * len(heads)
         clock = Clock(jobs, tree_workers(options), deadline, lambda: interrupt.requested)
         judged = forest.judged(judges, clock, advance)
         grown = [forest.grown(number, final, judged, clock, advance) for number in range(options.members)]
         stopped = interrupt.requested
     protocol = protocols.build(settings.protocol)
-    members = [] if winner is None else [_Member("neural", core, [core])]
+    members = [] if winner is None else [Member("neural", core, [core])]
     models = [AnyOrderModel(encoding, network, own, protocol).eval() for own, network in grown]
-    members.append(_Member("trees", AnyOrderModel(encoding, judged.network, judged.heads, protocol).eval(), models))
+    members.append(Member("trees", AnyOrderModel(encoding, judged.network, judged.heads, protocol).eval(), models))
     with torch_threads(settings.training.threads):
-        model, scores = _blend(encoding, protocol, members, judges, run.seed)
+        model, scores = blend(encoding, protocol, members, judges, run.seed)
     return model, scores, stopped
 
 
@@ -271,103 +258,3 @@ def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | N
     if not isinstance(warp, Warp):
         return None
     return Warp.affine(0.0, 1.0) if len(warp.x) > 2 else Warp.normal_scores(cells.astype(np.float64))
-
-
-def _blend(
-    encoding: Encoding, protocol: Any, members: list[_Member], judges: Rows, seed: int
-) -> tuple[AnyOrderModel, dict[str, Any]]:
-    """One model of all members that count, and how they scored on held-out rows."""
-    known, weight = _questions(judges, encoding.schema.partners, seed)
-    index = torch.arange(len(judges)).repeat(-(-len(known) // len(judges)))[: len(known)]
-    asked = judges.take(index)
-    log_probs = np.stack([_log_probs(member.judged, asked.values, known) for member in members])
-    weights = _weights(log_probs, weight.numpy(), len(judges))
-    weights[weights < LEAST_WEIGHT] = 0
-    weights /= weights.sum(axis=0)
-    kept = [place for place in range(len(members)) if weights[place].any()]
-    shift = asked.log_det.double().numpy()
-    scores = {
-        "members": {member.label: _mean(log_probs[place] + shift, weight) for place, member in enumerate(members)},
-        "weights": {member.label: float(weights[place].mean()) for place, member in enumerate(members)},
-        "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
-    }
-    parts = [model for place in kept for model in members[place].final]
-    shares = np.concatenate([weights[place] * _even_shares(members[place].final) for place in kept])
-    if len(parts) == 1:
-        return parts[0], scores
-    starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
-    heads: list[Head] = [
-        Blend(tuple(part.heads.of(variable) for part in parts), tuple(shares[:, variable].tolist()), tuple(starts))
-        for variable in range(len(encoding.codecs))
-    ]
-    described: tuple[Mapping[str, Any], ...] = tuple({"network": describe(part.network)} for part in parts)
-    network = BlendNetwork(layout_of(encoding.schema, heads), described)
-    network.parts = nn.ModuleList([part.network for part in parts])  # the trained ones
-    return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
-
-
-def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models variables"]:
-    """The same share for every model of a member, but none for trees that time did not allow."""
-    grown = [
-        [length > 0 for length in model.network.lengths]
-        if isinstance(model.network, BoostedTrees)
-        else [True] * model.variables
-        for model in models
-    ]
-    counted = np.array(grown, dtype=np.float64)
-    counted[0] = np.where(counted.any(axis=0), counted[0], 1.0)  # a variable without any: its marginal answers once
-    shares: Float[np.ndarray, "models variables"] = counted / counted.sum(axis=0)
-    return shares
-
-
-def _questions(
-    judges: Rows, partners: Sequence[int], seed: int
-) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
-    """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
-    most = max(len(judges), min(JUDGING, JUDGING_CELLS // judges.values.shape[1]))
-    observed = judges.observed.repeat(-(-most // len(judges)), 1)[:most]
-    generator = np.random.default_rng([seed, 7])
-    chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
-    asked = (observed & allowed_targets(chosen, partners)).double()
-    return recorded(chosen, observed, partners), asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-
-
-@torch.no_grad()
-def _log_probs(
-    model: AnyOrderModel, values: Tensor, known: Bool[Tensor, "questions variables"]
-) -> Float[np.ndarray, "questions variables"]:
-    parts = [
-        model.log_prob_beside(values[part], known[part]).double() for part in torch.arange(len(values)).split(1000)
-    ]
-    nats: Float[np.ndarray, "questions variables"] = torch.cat(parts).clamp(min=FLOOR).numpy()
-    return nats
-
-
-def _weights(
-    log_probs: Float[np.ndarray, "members questions variables"],
-    weight: Float[np.ndarray, "questions variables"],
-    rows: int,
-) -> Float[np.ndarray, "members variables"]:
-    """The members' weights for every variable; a variable with few held-out cells follows all variables together."""
-    members, questions, variables = log_probs.shape
-    even = np.full(members, 1 / members)
-    # Many questions about one row are worth little more than one: cells count so that rows are what is counted.
-    scale = rows / questions
-    flat = log_probs.reshape(members, -1)
-    common = blend_weights(flat, even, PRIOR_ROWS, counts=weight.reshape(-1) * scale)
-    own = [
-        blend_weights(log_probs[:, :, place], common, PRIOR_ROWS, counts=weight[:, place] * scale * variables)
-        for place in range(variables)
-    ]
-    return np.stack(own, axis=1)
-
-
-def _mixture(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        mixed: np.ndarray = np.logaddexp.reduce(log_probs + np.log(weights)[:, None, :], axis=0)
-    return mixed
-
-
-def _mean(nats: np.ndarray, weight: Tensor) -> float:
-    counted = weight.numpy()
-    return float((nats * counted).sum() / max(counted.sum(), 1e-12))

@@ -1,0 +1,58 @@
+"""Which class? Asked as a game of halves: a tree of yes/no questions, each about the classes still in play.
+
+For ordered classes (bins of a number, levels with an order) every question parts a run of neighbours in two of about
+equal counts, so that log2(K) boosters see each cell and the first, coarse ones learn from all of them; atoms are
+parted from the continuum first. Levels without an order have no neighbours: one question names them all.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+
+class Split(NamedTuple):
+    """A question about the classes low .. high - 1: is it one of ``middle`` .. high - 1? With middle = low: which?"""
+
+    low: int
+    middle: int
+    high: int
+
+    @property
+    def answers(self) -> int:
+        return 2 if self.middle > self.low else self.high - self.low
+
+    def concerns(self, classes: Int[np.ndarray, " cells"]) -> Bool[np.ndarray, " cells"]:
+        """Which cells are still in play when this is asked."""
+        in_play: Bool[np.ndarray, " cells"] = (classes >= self.low) & (classes < self.high)
+        return in_play
+
+    def answer(self, classes: Int[np.ndarray, " cells"]) -> Int[np.ndarray, " cells"]:
+        """The true answers for cells in play."""
+        return (classes >= self.middle).astype(np.int64) if self.middle > self.low else classes - self.low
+
+
+def all_at_once(count: int) -> list[list[Split]]:
+    """One question for classes without an order."""
+    return [[Split(0, 0, count)]]
+
+
+def halves(counts: Float[np.ndarray, " classes"], atoms: int = 0) -> list[list[Split]]:
+    """Questions that end in a single class, by depth; the first ``atoms`` classes are parted from the rest first."""
+    depths: list[list[Split]] = []
+    in_play = [(0, len(counts))]
+    while in_play:
+        splits = [Split(low, _middle(counts, low, high, atoms), high) for low, high in in_play if high - low > 1]
+        if splits:
+            depths.append(splits)
+        in_play = [part for low, middle, high in splits for part in ((low, middle), (middle, high))]
+    return depths
+
+
+def _middle(counts: Float[np.ndarray, " classes"], low: int, high: int, atoms: int) -> int:
+    if low < atoms < high:
+        return atoms
+    below = np.cumsum(counts[low:high])
+    return low + 1 + int(np.argmin(np.abs(below[:-1] - below[-1] / 2)))
