@@ -688,3 +688,77 @@ def test_a_wrong_range_is_one_line(
     arguments: list[str], says: str, normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert says in refused(capsys, *(argument.format(model=normal) for argument in arguments))
+
+
+def test_whole_rows_as_anomalies(normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-log p of a row of the normal is closed form; the row far from all others comes first."""
+    table = tmp_path / "rows.csv"
+    table.write_text("rooms,price\n5,20\n9,12\n4,\n", encoding="utf-8")
+    found = json.loads(run(capsys, "anomalies", normal, str(table), "--rows", "--json").out)["anomalies"]
+    truth = {
+        0: -norm(5, 1).logpdf(5) - norm(20, 3).logpdf(20),
+        1: -norm(5, 1).logpdf(9) - norm(28, 3).logpdf(12),
+        2: -norm(5, 1).logpdf(4),
+    }
+    assert found[0]["row"] == 1
+    assert found[0]["probability"] == pytest.approx(1 / 201)
+    assert {one["row"]: one["surprise"] for one in found} == pytest.approx(truth, rel=1e-5)
+    shown = run(capsys, "anomalies", normal, str(table), "--rows", "--top", "1").out
+    assert len(shown.strip().splitlines()) == 2
+
+
+def test_fill_with_conformal_intervals(normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The interval of a filled cell is the model's own at the level that the held-out rows ask for."""
+    rng = np.random.default_rng(0)
+    rooms = rng.normal(5, 1, 400)
+    held_out = pd.DataFrame({"rooms": rooms, "price": 10 + 2 * rooms + rng.normal(0, 6, 400)})  # wider than thought
+    held_out.to_csv(tmp_path / "held.csv", index=False)
+    table, out, ends = tmp_path / "holes.csv", tmp_path / "filled.csv", tmp_path / "ends.csv"
+    table.write_text("rooms,price\n6,\n5,20\n,\n", encoding="utf-8")
+    arguments = ["fill", normal, str(table), "-o", str(out), "--intervals", str(ends)]
+    run(capsys, *arguments, "--held-out", str(tmp_path / "held.csv"), "--level", "0.8")
+    lines = pd.read_csv(ends)
+    assert list(zip(lines["row"], lines["column"], strict=True)) == [(0, "price"), (2, "rooms"), (2, "price")]
+    from anyorder.tables import load
+
+    asked = load(normal).conformal(held_out).adjusted_level("price", 0.8)
+    assert asked > 0.9
+    reach = norm.ppf((1 + asked) / 2)
+    assert lines.loc[0, ["low", "high"]].tolist() == pytest.approx([22 - 3 * reach, 22 + 3 * reach], rel=1e-5)
+    wide = math.sqrt(13)
+    assert lines.loc[2, ["low", "high"]].tolist() == pytest.approx([20 - wide * reach, 20 + wide * reach], rel=1e-5)
+    assert pd.read_csv(out)["price"].tolist()[:2] == pytest.approx([22, 20], rel=1e-4)
+    assert "belong together" in refused(capsys, *arguments)
+    assert "--level" in refused(capsys, *arguments, "--held-out", str(table), "--level", "1")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("id,text\n1,price\n", r"q.csv', row 1: no column 'question' among 'id', 'text'"),
+        ("id;question\n1;price\n", r"q.csv', row 1: no column 'question'"),
+        ("id,question\n1,price\n2,\n3,rooms\n", "q.csv', row 3 has nothing in the column 'question'"),
+        ("id,question\n1,price\n\n3,rooms\n", "q.csv', row 3 is blank"),
+        ("question\n", "holds no questions"),
+    ],
+)
+def test_a_wrong_file_of_questions_names_the_row(
+    normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str, words: str
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text(content, encoding="utf-8")
+    assert words in refused(capsys, "ask", normal, "--queries", str(path))
+
+
+def test_blank_lines_at_the_end_of_a_file_of_questions(
+    normal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text("id,question\n1,E[price | rooms=6]\n\n,\n", encoding="utf-8")
+    rows = list(csv.DictReader(io.StringIO(run(capsys, "ask", normal, "--queries", str(path)).out)))
+    assert [float(row["value"]) for row in rows] == pytest.approx([22], rel=1e-5)
+
+
+def test_an_unclosed_bracket_is_pointed_at(normal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "ask", normal, "P(price > 30 | rooms=6")
+    assert "the bracket '(' after P is never closed (character 2)" in said

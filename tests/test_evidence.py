@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm
 
 import anyorder as ao
 from anyorder.conditional import Conditional
-from anyorder.encoding import Encoding
+from anyorder.encoding import Encoding, LatticeCodec, LineCodec
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate, mean_of, quotient, weighted_mean
 from anyorder.evidence import MISSING, Between, OneOf, read_evidence
@@ -23,6 +24,10 @@ from anyorder.protocols import Canonical
 from anyorder.region import Interval, Points, intersection
 from anyorder.regions import event_region, region_of, understand
 from anyorder.schema import Kind, Schema, Variable
+from anyorder.tables import TableModel
+from anyorder.warp import Warp
+
+from models import gaussian_model
 
 FRAME = pd.DataFrame(
     {
@@ -265,3 +270,45 @@ def test_a_spike_on_an_end_counts_whole() -> None:
     drawn = region_of(encoding, "rain", Between(0, 1)).draw(law, levels)[:, 0]
     assert bool((drawn >= zero).all() & (drawn <= one).all())
     assert float((drawn == zero).double().mean()) == pytest.approx(weight / (weight + rest), abs=0.02)
+
+
+def test_a_fraction_among_whole_numbers_is_evidence_but_no_answer() -> None:
+    """E[other | whole = w] of a Gaussian is linear in w, between the lattice points too."""
+    mean, covariance = np.array([0.5, -1.0]), np.array([[1.0, 0.6], [0.6, 2.0]])
+    core = gaussian_model(mean, covariance)
+    whole, other = Variable("whole", Kind.INTEGER, dtype="int64"), Variable("other", Kind.CONTINUOUS)
+    warp = Warp.affine(10.0, 4.0)
+    codecs = (LatticeCodec(whole, warp, 0, 20), LineCodec(other, Warp.affine(0.0, 1.0)))
+    core.encoding = Encoding(Schema((whole, other)), codecs)
+    model = TableModel(core, {})
+
+    def truth(given: float) -> float:
+        return float(mean[1] + 0.6 * ((given - 10) / 4 - mean[0]))
+
+    for given in (4.5, "4.5"):
+        with pytest.warns(
+            UserWarning, match=r"'whole': 4\.5 is no whole number.*kinds=\{'whole': 'continuous'\}"
+        ) as said:
+            conditional = model.given(whole=given)
+        assert len(said) == 1
+        assert conditional["other"].mean() == pytest.approx(truth(4.5), abs=1e-5)
+        assert conditional.sample(3)["whole"].tolist() == [4.5] * 3
+    holes = pd.DataFrame({"whole": [4.5, 7.0, 8.25], "other": [np.nan] * 3})
+    with pytest.warns(UserWarning, match=r"'whole': 2 cells hold fractions, the first \(4\.5\) in row 0") as said:
+        filled = model.fill(holes)
+    assert len(said) == 1
+    assert filled["other"].tolist() == pytest.approx([truth(4.5), truth(7), truth(8.25)], abs=1e-2)
+    assert filled["whole"].tolist() == [4.5, 7.0, 8.25]
+    with pytest.warns(UserWarning, match="fractions"):
+        scored = model.log_prob(holes.assign(other=1.0), given=["whole"])
+    spread = math.sqrt(2.0 - 0.36)
+    assert scored.tolist() == pytest.approx([norm(truth(w), spread).logpdf(1.0) for w in (4.5, 7, 8.25)], abs=1e-5)
+    for wrong in (
+        lambda: model.log_prob(holes),
+        lambda: model.given().log_prob(whole=4.5),
+        lambda: model["whole"].cdf(4.5),
+    ):
+        with pytest.raises(UserError, match="expected a whole number"):
+            wrong()
+    with pytest.raises(UserError, match="expected a number"):
+        model.given(whole="many")

@@ -198,3 +198,17 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except UserError:
         return
     assert parse_question(write_question(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "at"), [("P(price > 30", 2), (" E[price | rooms=6", 3), ('H(price | a="("', 2), ("I (a; b", 3)]
+)
+def test_an_unclosed_bracket_is_named(text: str, at: int) -> None:
+    with pytest.raises(UserError, match=rf"never closed \(character {at}\)"):
+        parse_question(text)
+
+
+def test_a_name_that_looks_like_an_open_bracket_is_written_between_quotes() -> None:
+    question = Question(("P(x",), {}, {"E[y": "3"})
+    assert parse_question(write_question(question)) == question
+    assert parse_question('P("P(x" > 3)').values == {"P(x": ">3"}

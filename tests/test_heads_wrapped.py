@@ -11,6 +11,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.heads import Categorical, DiscretizedLogisticMixture, Gaussian, GaussianMixture, Head, heads
+from anyorder.heads.binned import Binned
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.energy import Energy
 from anyorder.heads.ordinal import Ordinal
@@ -275,3 +276,34 @@ def test_descriptions_build_the_same_head(head: Head) -> None:
 def test_wrong_options_are_refused(described: dict[str, object]) -> None:
     with pytest.raises(UserError):
         heads.build(described)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1.0, None), (None, 1.0), (-1.0, 1.0)])
+@pytest.mark.parametrize("bent", [False, True])
+def test_a_bounded_histogram_keeps_the_probability_of_its_outer_bins(
+    low: float | None, high: float | None, bent: bool
+) -> None:
+    """The outer bins end at the bounds: nothing of what the features say is lost beyond them."""
+    seen = np.random.default_rng(0).uniform(-1, 1, 400)
+    base = Binned.fit(seen, 8) if bent else Binned.fit(seen, 8, warp=Warp.affine(0.0, 1.0))
+    head = Bounded(base, low, high).double()
+    features = torch.randn(3, head.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    distribution = head(features)
+    ends = [-12.0 if low is None else low, 12.0 if high is None else high]
+    edges = np.unique([*ends, *base.edges, *np.linspace(*ends, 300), *(x for x in base.bins.warp.x)])
+    edges = edges[(edges >= ends[0]) & (edges <= ends[1])]
+    nodes, weights = np.polynomial.legendre.leggauss(8)
+    half = np.diff(edges)[:, None] / 2
+    places = torch.as_tensor((edges[:-1, None] + half * (1 + nodes)).ravel())
+    mass = distribution.log_prob(places[:, None]).exp() * torch.as_tensor((half * weights).ravel())[:, None]
+    tail = 1e-4 if bent and (low is None or high is None) else 1e-9  # a bent tail reaches further than the panels
+    assert mass.sum(0).tolist() == pytest.approx([1.0] * 3, abs=tail)
+    bins = base.bin_of(places)
+    held = torch.stack([mass[bins == number].sum(0) for number in range(base.size)], dim=-1)
+    assert held.flatten().tolist() == pytest.approx(features.softmax(-1).flatten().tolist(), abs=tail)
+    if low is not None:
+        assert (distribution.cdf(torch.full((3,), low, dtype=torch.float64)) == 0).all()
+        assert (distribution.log_prob(torch.full((3,), low - 0.01, dtype=torch.float64)) == -math.inf).all()
+    if high is not None:
+        assert (distribution.cdf(torch.full((3,), high, dtype=torch.float64)) == 1).all()
+        assert (distribution.log_prob(torch.full((3,), high + 0.01, dtype=torch.float64)) == -math.inf).all()

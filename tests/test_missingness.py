@@ -286,3 +286,25 @@ def test_trees_do_not_take_rows_with_many_holes_for_smaller_sets() -> None:
     given = [float(trees.given(x=float(x)).prob("missing(y)=True")) for x in places]
     assert float(np.mean(given)) == pytest.approx(share, abs=0.07)
     assert float(trees.given(z="missing").prob("missing(y)=True")) > 0.9
+
+
+def test_reports_are_about_columns_and_not_about_indicators(frame: pd.DataFrame, model: ao.TableModel) -> None:
+    """Every judged cell is one of the user's, given cells of the user's: the same answers as by hand."""
+    rows = frame.iloc[:200]
+    calibration = model.calibration(rows)
+    assert set(calibration.table()["which"]) == {"all", "z", "y", 0, 1}
+    judged, first = np.unique(calibration.cells.row, return_index=True)
+    filled = rows.notna().sum(axis=1).to_numpy()
+    assert judged.tolist() == np.flatnonzero(filled).tolist()
+    assert len(calibration.cells.row) == (filled[judged] - calibration.cells.known[first]).sum()
+    for place in range(40):
+        row, name = rows.iloc[calibration.cells.row[place]], ("z", "y")[calibration.cells.variable[place]]
+        other = "y" if name == "z" else "z"
+        evidence = {other: row[other]} if calibration.cells.known[place] else {}
+        assert calibration.cells.log_prob[place] == pytest.approx(
+            model.given(evidence)[name].log_prob(row[name]).value, abs=1e-5
+        )
+    adjusted = model.conformal(rows)
+    assert list(adjusted.adjusted_levels([0.9])["variable"]) == ["z", "y"]
+    assert set(adjusted.known.tolist()) == {0, 1}
+    assert set(adjusted.variable.tolist()) == {0, 1}

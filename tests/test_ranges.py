@@ -11,15 +11,20 @@ import torch
 from scipy.stats import multivariate_normal, norm
 
 from anyorder.conditional import Conditional
+from anyorder.encoding import Encoding, LatticeCodec, LineCodec
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate
 from anyorder.evidence import Between, OneOf
+from anyorder.families import head_for
 from anyorder.information import gains, mutual_information
 from anyorder.model import AnyOrderModel
-from anyorder.protocols import Random
+from anyorder.protocols import Canonical, Random
 from anyorder.query import Query
 from anyorder.region import Interval, Points
+from anyorder.schema import Kind, Schema, Variable
+from anyorder.spiked_codec import SpikedCodec
 from anyorder.truncated import ranged_draws
+from anyorder.warp import Warp
 
 from models import LEVELS, categorical_model, gaussian_model
 
@@ -353,3 +358,130 @@ def test_mutual_information_of_a_variable_with_a_range_is_refused(gaussian: AnyO
     names = gaussian.schema.names
     with pytest.raises(UserError, match="is given"):
         mutual_information(Conditional(gaussian, {names[0]: Between(0.0, 1.0)}), [names[0]], [names[1]])
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["declared", "guessed"])
+def bounded(request: pytest.FixtureRequest) -> AnyOrderModel:
+    """Three normals: cut at 0 and 10, whole numbers from 0 to 10, and a spike at 0 with a continuum up to 10."""
+    ends = {"bounds": (0.0, 10.0), "declared": request.param}
+    line, whole = Variable("line", Kind.CONTINUOUS, **ends), Variable("whole", Kind.INTEGER, **ends)
+    spike = Variable("spike", Kind.SPIKED, atoms=(0.0,), **ends)
+    schema = Schema((line, whole, spike, Variable("other", Kind.CONTINUOUS)))
+    warp = Warp.affine(5.0, 2.0)
+    codecs = (
+        LineCodec(line, warp),
+        LatticeCodec(whole, warp, 0, 10),
+        SpikedCodec(spike, LineCodec(spike, warp)),
+        LineCodec(schema.variables[3], warp),
+    )
+    encoding = Encoding(schema, codecs)
+    heads = [head_for(codec, 2, {"continuous": {"name": "gaussian"}}) for codec in codecs]
+    return AnyOrderModel.build(
+        encoding, heads, {"name": "residual_mlp", "width": 16, "blocks": 1}, Canonical(), seed=0
+    ).eval()
+
+
+@pytest.mark.parametrize("name", ["line", "whole", "spike"])
+def test_events_outside_the_bounds_are_impossible(bounded: AnyOrderModel, name: str) -> None:
+    c = Conditional(bounded)
+    for event in (f"{name} > 200", f"{name} > 10", f"{name} < 0", f"{name} < -7", f"{name}=20..30"):
+        assert c.prob(event).value == 0.0, event
+        assert c.prob(f"{event}, other > 5").value == 0.0
+        with pytest.raises(UserError, match="probability 0 under the model"):
+            c.given({name: event.removeprefix(name).removeprefix("=")})["other"].mean()
+        with pytest.raises(UserError, match="probability 0 under the model"):
+            c.given({name: event.removeprefix(name).removeprefix("=")}).prob(f"{name} > 3")
+    # What lies beyond a bound adds nothing to a range that reaches there.
+    assert c.prob({name: Between(4, 200)}).value == pytest.approx(1 - c.prob(f"{name} < 4").value, abs=1e-9)
+    assert c.prob({name: Between(-50, 200)}).value == pytest.approx(1, abs=1e-12)
+    assert c.given({name: Between(4, 200)})[name].cdf(10) == pytest.approx(1, abs=1e-12)
+
+
+def test_values_outside_the_bounds_are_impossible(bounded: AnyOrderModel) -> None:
+    c = Conditional(bounded)
+    assert c.prob("whole=60").value == 0.0
+    assert c.prob(spike=-3).value == 0.0
+    assert c.prob(whole=OneOf(60, 70)).value == 0.0
+    assert c.prob(whole=OneOf(5, 60)).value == pytest.approx(c.prob(whole=5).value, rel=1e-9)
+
+
+def _given_a_range(low: float, high: float, grid: np.ndarray) -> np.ndarray:
+    """The density of v3 given low <= v0 <= high: its own normal times the probability of the range given v3."""
+    mean, covariance = SCALE * MEAN, SCALE**2 * COVARIANCE
+    slope = covariance[0, 3] / covariance[3, 3]
+    location = mean[0] + slope * (grid - mean[3])
+    rest = math.sqrt(covariance[0, 0] - slope * covariance[0, 3])
+    held = norm.cdf((high - location) / rest) - norm.cdf((low - location) / rest)
+    density = norm.pdf(grid, mean[3], math.sqrt(covariance[3, 3])) * held
+    return np.asarray(density / np.trapezoid(density, grid))
+
+
+def test_places_under_ranges_have_standard_errors(gaussian: AnyOrderModel) -> None:
+    """Mode, interval and highest-density set against a fine grid of the true density; errors as their spread."""
+    grid = np.linspace(-15, 15, 30_001)
+    density = _given_a_range(1.5, 6.0, grid)
+    cdf = np.cumsum(density) * (grid[1] - grid[0])
+    order = np.argsort(-density)
+    inside = np.sort(grid[order[: np.searchsorted(np.cumsum(density[order]) * (grid[1] - grid[0]), 0.8)]])
+    truth = {
+        "mode": grid[np.argmax(density)],
+        "low": np.interp(0.1, cdf, grid),
+        "high": np.interp(0.9, cdf, grid),
+        "first": inside[0],
+        "last": inside[-1],
+    }
+    found: dict[str, list[Estimate]] = {name: [] for name in truth}
+    for seed in range(12):
+        answer = Conditional(gaussian, {"v0": Between(1.5, 6.0)}, draws=400, seed=seed)["v3"]
+        ((first, last),) = answer.hdi(0.8)
+        low, high = answer.interval(0.8)
+        for name, value in zip(found, (answer.mode(), low, high, first, last), strict=True):
+            found[name].append(value)
+    for name, values in found.items():
+        errors = np.array([value.standard_error for value in values])
+        assert (errors > 0).all()
+        assert all("truncated draws (400)" in value.method for value in values)
+        far = np.array([float(value) for value in values]) - truth[name]
+        # An end of a highest-density set lies on a grid; a mode is flat, so its error is the least sure of all.
+        assert abs(far.mean()) < 4 * errors.mean() / math.sqrt(len(far)) + 0.03, (name, far, errors)
+        assert 0.4 < far.std() / errors.mean() < 2.2, (name, far.std(), errors.mean())
+
+
+def test_quantiles_of_whole_numbers_under_ranges_have_standard_errors(bounded: AnyOrderModel) -> None:
+    c = Conditional(bounded, {"line": Between(2, 6), "other": Between(3, None)}, draws=500)
+    for name in ("whole", "spike"):
+        for value in (c[name].median(), *c[name].interval(0.8), c[name].mode()):
+            assert isinstance(value, float)
+            if not (name == "spike" and value == 0.0):
+                assert isinstance(value, Estimate), name
+                assert "truncated draws (500)" in value.method
+                assert 0 <= value.standard_error < 1
+
+
+def test_an_atom_inside_its_own_range_keeps_its_probability(bounded: AnyOrderModel) -> None:
+    c = Conditional(bounded, {"spike": Between(0, 5)})
+    truth = Conditional(bounded).prob(spike=0).value / Conditional(bounded).prob(spike=Between(0, 5)).value
+    assert c["spike"].probs()[0.0] == pytest.approx(truth, rel=1e-6)
+    other = Conditional(bounded, {"spike": Between(0, 5), "other": Between(-500, 500)}, draws=400)
+    # Nothing lies below the atom, so the cdf there is its probability.
+    held = other["spike"].probs()[0.0]
+    assert float(held) == pytest.approx(other["spike"].cdf(0.0).value, rel=1e-6)
+    assert 0.3 < float(held) < 1
+    assert held.standard_error > 0
+
+
+@pytest.mark.parametrize("level", [0.9, 0.998, 0.999, 0.9999, 0.99999])
+def test_highest_density_sets_of_high_levels(gaussian: AnyOrderModel, level: float) -> None:
+    location, scale = SCALE * MEAN[3], SCALE * math.sqrt(COVARIANCE[3, 3])
+    ((low, high),) = Conditional(gaussian)["v3"].hdi(level)
+    reach = norm.ppf((1 + level) / 2) * scale
+    assert (low, high) == pytest.approx((location - reach, location + reach), abs=0.01 * scale)
+    held = norm.cdf(high, location, scale) - norm.cdf(low, location, scale)
+    assert level <= held < level + 0.1 * (1 - level) + 5e-3 * level * (level < 0.99)
+    ((low, high),) = Conditional(gaussian, {"v0": Between(-300, 300)})["v3"].hdi(level)
+    assert (low, high) == pytest.approx((location - reach, location + reach), abs=0.3 * scale)
+
+
+def test_highest_density_sets_too_near_to_everything_are_refused(gaussian: AnyOrderModel) -> None:
+    with pytest.raises(UserError, match=r"up to the level 0\.99999"):
+        Conditional(gaussian)["v3"].hdi(0.9999999)

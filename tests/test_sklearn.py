@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import anyorder as ao
 from anyorder.checkpoint import model_from_bytes
@@ -192,12 +192,65 @@ def test_a_later_fold_may_surprise() -> None:
     train = pd.DataFrame({"level": ["a", "b"] * 20, "whole": np.arange(40.0), "few": [0.0, 1.0, 2.0, 3.0] * 10})
     fitted = imputer().fit(train)
     later = pd.DataFrame({"level": ["never", None], "whole": [2.5, np.nan], "few": [7.5, np.nan]})
-    with pytest.warns(UserWarning, match="never seen in training.*'level'.*'few'"):
+    with (
+        pytest.warns(UserWarning, match="never seen in training.*'level'.*'few'"),
+        pytest.warns(UserWarning, match=r"'whole': 1 cells hold fractions, the first \(2\.5\) in row 0"),
+    ):
         filled = fitted.transform(later)
     assert filled.iloc[0].tolist() == ["never", 2.5, 7.5]
     assert not filled.iloc[1].isna().any()
     with pytest.raises(ao.UserError, match=r"'level'.*'never'"):
-        fitted.set_params(unseen="refuse").transform(later)
+        fitted.set_params(unseen="refuse").transform(later.assign(whole=2.0))
+
+
+def test_bounds_by_name_and_by_place() -> None:
+    holes, _ = line(60)
+    for names in (None, ["a", "b", "c"]):
+        key: Any = 1 if names is None else "b"
+        X = holes if names is None else pd.DataFrame(holes, columns=names)
+        fitted = imputer(bounds={key: (-30, None), 0: (None, 25)}).fit(X)
+        assert [variable.bounds for variable in fitted.model_.schema.variables] == [
+            (None, 25.0),
+            (-30.0, None),
+            (None, None),
+        ]
+        assert fitted.model_.prob(f"{fitted.model_.schema.names[1]} < -30").value == 0.0
+    density = AnyOrderDensity(config=TINY, engine="neural", bounds={1: (-30, 30)}).fit(holes)
+    assert density.model_.schema.variables[1].bounds == (-30.0, 30.0)
+
+
+def test_joint_missingness_fills_and_scores_what_is_recorded() -> None:
+    """With one indicator a column the score is log p(mask, cells): with every cell unknown, that of the mask alone."""
+    holes, _ = line(120)
+    filled = imputer(missingness="joint").fit(holes)
+    assert [v.name for v in filled.model_.schema.variables if v.indicates] == [f"missing(x{i})" for i in range(3)]
+    assert np.isfinite(filled.transform(holes)).all()
+    assert filled.transform(holes).shape == holes.shape
+    density = AnyOrderDensity(config=TINY, engine="neural", random_state=0, missingness="joint").fit(holes)
+    nothing = density.score_samples(np.full((1, 3), np.nan))[0]
+    mask = density.model_.given().log_prob({f"missing(x{i})": True for i in range(3)})
+    assert nothing == pytest.approx(mask.value, abs=1e-5)
+    assert density.sample(5, random_state=0).shape == (5, 3)
+
+
+SHORT_CHECKS = (
+    "check_estimators_dtypes",
+    "check_dict_unchanged",
+    "check_transformer_general",
+    "check_readonly_memmap_input",
+)
+TREES = {"encoding": "standard", "trees": {"rounds": 2, "members": 1, "workers": 1}}
+
+
+@pytest.mark.parametrize("estimator", [AnyOrderImputer, AnyOrderDensity])
+def test_some_of_scikit_learns_checks_with_trees(estimator: type[BaseEstimator]) -> None:
+    pytest.importorskip("lightgbm")
+    ran = 0
+    for each, check in estimator_checks_generator(estimator(config=TREES, engine="trees", random_state=0)):
+        if getattr(check, "func", check).__name__ in SHORT_CHECKS:
+            check(each)
+            ran += 1
+    assert ran >= 2
 
 
 def test_kinds_by_name_and_by_place() -> None:
@@ -332,6 +385,7 @@ def test_a_mark_of_missing_cells_beside_a_fraction_is_filled() -> None:
     array[3, 0] = -999
     fitted = AnyOrderImputer(missing_values=-999, engine="neural", random_state=0, config=TINY).fit(array)
     array[0, 0] = 3.5
-    filled = fitted.transform(array)
+    with pytest.warns(UserWarning, match="1 cells hold fractions"):
+        filled = fitted.transform(array)
     assert filled[0, 0] == 3.5
     assert filled[3, 0] != -999

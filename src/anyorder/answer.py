@@ -20,7 +20,7 @@ from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate
 from anyorder.heads.base import Distribution
-from anyorder.highest_density import highest_density
+from anyorder.highest_density import fine_levels, highest_density
 from anyorder.restore import EARLIEST, LATEST
 from anyorder.schema import Variable
 
@@ -130,9 +130,9 @@ class Answer:
         """The smallest set that holds the variable with probability ``level``: levels, or intervals (low, high)."""
         return highest_density(self, level)
 
-    def spread(self, count: int) -> NDArray[np.float64]:
-        """So many model values, ascending, that share out the distribution evenly but for a thousandth at each end."""
-        levels = torch.linspace(0.001, 0.999, count, dtype=torch.float64)
+    def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
+        """So many model values, ascending, that share out the distribution but for ``left_out`` at each end."""
+        levels = torch.as_tensor(fine_levels(count, left_out))
         return np.asarray(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]:

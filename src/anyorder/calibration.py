@@ -3,7 +3,8 @@ r"""Does the model know how much it knows? Hidden cells of rows it has not seen,
 Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is judged by its
 exact one-dimensional conditional (:mod:`anyorder.judged`). If the conditionals are right, the places of the cells are
 uniform on (0, 1) and an interval of level c holds a share c of them. Coverage is counted with the randomised place,
-so the nominal level can be met exactly by discrete variables too.
+so the nominal level can be met exactly by discrete variables too. Indicators of missing cells are neither shown nor
+judged: the report is about the columns of the table.
 
 Cells of one row hang together, so standard errors are over rows: for a mean over cells, the root of the sum over
 rows of (the sum of the row's deviations)^2, divided by the number of cells.
@@ -23,6 +24,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.judged import Judged, judge, random_known
+from anyorder.missingness import of_columns
 from anyorder.model import AnyOrderModel
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -122,6 +124,7 @@ def calibrate(
     if not all(0 < level < 1 for level in levels):
         raise UserError(f"levels lie between 0 and 1, got {levels}")
     values, observed = model.encoding.encode(frame)
+    observed = of_columns(model.schema, observed)
     if not observed.any():
         raise UserError("the table has no known cell to judge the model by")
     rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from anyorder import advice
 from anyorder.errors import UserError
 from anyorder.schema import Level
 
@@ -41,6 +43,23 @@ def refuse(name: str, column: Series, position: int, problem: str) -> NoReturn:
     label = column.index[position]
     place = "" if isinstance(label, str) and label == SINGLE else f", row {label}"
     raise UserError(f"column {name!r}{place}: {problem}")
+
+
+def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
+    """Say once that evidence holds fractions where the table that was fitted held whole numbers alone."""
+    off = np.flatnonzero(given != np.rint(given))
+    if len(off):
+        value, label = plain(column.iloc[int(off[0])]), column.index[off[0]]
+        alone = isinstance(label, str) and label == SINGLE
+        which = (
+            f"{value} is no whole number" if alone else f"{len(off)} cells hold fractions, the first ({value}) in row"
+        )
+        warnings.warn(
+            f"column {name!r}: {which}{'' if alone else f' {label}'}, but all were whole in training; read as given. "
+            f"If it can hold fractions, fit with {advice.kind(name, 'continuous')}",
+            UserWarning,
+            stacklevel=6,
+        )
 
 
 def is_text(column: Series) -> bool:

@@ -35,6 +35,7 @@ from anyorder.cells import (
     refuse,
     ticks,
     times,
+    warn_of_fractions,
 )
 from anyorder.errors import UserError, nearest
 from anyorder.lattice import Lattice
@@ -69,6 +70,10 @@ class Codec(ABC):
     @abstractmethod
     def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
         """Model values (0 where unknown) and which cells are known."""
+
+    def encode_evidence(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        """As :meth:`encode`, of cells that are only ever given: they may hold numbers that cannot be answers."""
+        return self.encode(column, marks)
 
     @abstractmethod
     def decode(self, values: Numbers) -> Series:
@@ -293,7 +298,7 @@ class LatticeCodec(Codec):
         start, stop = (int(known.min()), int(known.max())) if len(known) else (0, 0)
         return cls(variable, fitted_warp(known, warp, step=1.0), start, stop)
 
-    def _numbers(self, column: Series, missing: Mask) -> Numbers:
+    def _numbers(self, column: Series, missing: Mask, *, between: bool = False) -> Numbers:
         name = self.variable.name
         if self.variable.kind is Kind.DATETIME:
             given = days(times(column, missing, name, self.variable.zone))
@@ -303,14 +308,23 @@ class LatticeCodec(Codec):
             given = numbers(column, missing, name)
             others = advice.kind(name, "continuous")
             expected = f"a whole number below 2**52; if others can occur, fit with {others}"
-        off = np.flatnonzero((given != np.rint(given)) | (np.abs(given) > LARGEST_WHOLE))
+            if between:
+                warn_of_fractions(name, column, given)
+        off = np.flatnonzero(((given != np.rint(given)) & (not between)) | (np.abs(given) > LARGEST_WHOLE))
         if len(off):
             refuse(name, column, int(off[0]), f"got {plain(column.iloc[int(off[0])])}, expected {expected}")
         return given
 
     def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        return self._encode(column, marks, between=False)
+
+    def encode_evidence(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        """A number between two whole ones, 4.5, is never an answer, but a network can read it."""
+        return self._encode(column, marks, between=True)
+
+    def _encode(self, column: Series, marks: Sequence[str], *, between: bool) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
-        units = self._numbers(column, missing)
+        units = self._numbers(column, missing, between=between)
         self._refuse_outside(column, missing, units)
         return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
 

@@ -30,6 +30,7 @@ from anyorder.query import Query
 from anyorder.ranged import DRAWS, Ranged, event_of
 from anyorder.region import Region
 from anyorder.regions import understand
+from anyorder.schema import Kind
 from anyorder.truncated import Particles
 
 
@@ -72,7 +73,7 @@ class Conditional:
         self._encoded: dict[int, float] = {}
         regions: dict[int, Region] = {}
         for name, said in self.evidence.items():
-            place, found = understand(model.encoding, name, said)
+            place, found = understand(model.encoding, name, said, evidence=True)
             if isinstance(found, Region):
                 regions[place] = found
             else:
@@ -225,6 +226,8 @@ class Conditional:
 
     def _as_column(self, name: str, value: Any, n: int, decoded: pd.Series) -> pd.Series:
         # What the user gave, not its image under encoding and decoding; text from a command line is read as the kind.
+        if self.model.schema[name].kind is Kind.INTEGER and float(value) != np.rint(float(value)):
+            return pd.Series(float(value), index=decoded.index)  # a fraction among whole numbers
         return decoded if isinstance(value, str) else pd.Series([value] * n, index=decoded.index).astype(decoded.dtype)
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:

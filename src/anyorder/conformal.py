@@ -28,8 +28,10 @@ from jaxtyping import Float, Int
 from anyorder.answer import Answer
 from anyorder.calibration import LEVELS
 from anyorder.conditional import Conditional
+from anyorder.encoding import Unseen
 from anyorder.errors import UserError
 from anyorder.judged import has_order, judge, random_known
+from anyorder.missingness import of_columns
 from anyorder.model import AnyOrderModel
 from anyorder.schema import Kind
 
@@ -68,6 +70,29 @@ class Conformal:
         # A level belongs to the set if some part of its mass lies below the asked level.
         return [each for each, mass in zip(ranked, ahead, strict=True) if mass <= asked]
 
+    def intervals(self, frame: pd.DataFrame, level: float = 0.9, *, unseen: Unseen = "refuse") -> pd.DataFrame:
+        """The adjusted interval of every unknown cell given the known cells of its row: one line a cell.
+
+        Columns: ``row`` (its label in the index), ``column``, ``low`` and ``high``; for levels without an order these
+        are empty and ``levels`` lists the set, likeliest first.
+        """
+        _, observed, strange = self.model.encoding.encode_seen(frame, unseen, self.model.schema.names)
+        wanted = of_columns(self.model.schema, ~observed & ~strange)
+        names = self.model.schema.names
+        lines: list[dict[str, Any]] = []
+        for row in np.flatnonzero(wanted.any(axis=1)):
+            cells = of_columns(self.model.schema, observed[row : row + 1])[0]
+            evidence = {names[place]: frame[names[place]].iloc[row] for place in np.flatnonzero(cells)}
+            for place in np.flatnonzero(wanted[row]):
+                line: dict[str, Any] = {"row": frame.index[int(row)], "column": names[place]}
+                if has_order(self.model.schema.variables[place]):
+                    low, high = self.interval(evidence, names[place], level)
+                    lines.append({**line, "low": low, "high": high, "levels": None})
+                else:
+                    found = self.levels(evidence, names[place], level)
+                    lines.append({**line, "low": None, "high": None, "levels": found})
+        return pd.DataFrame(lines, columns=["row", "column", "low", "high", "levels"])
+
     def adjusted_level(self, name: str, level: float, *, known: int | None = None) -> float:
         """The level to ask the model for, so that its interval holds with probability ``level``; 1 = everything."""
         if not 0 < level < 1:
@@ -79,7 +104,7 @@ class Conformal:
     def adjusted_levels(self, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
         """For every variable (and number of known cells, with ``by_known``): cells, and the level to ask for each."""
         lines: list[dict[str, Any]] = []
-        for name in self.model.schema.names:
+        for name in (variable.name for variable in self.model.schema.variables if not variable.indicates):
             mine = self.known[self.variable == self.model.schema.index(name)]
             for known in np.unique(mine) if self.by_known else [None]:
                 line: dict[str, Any] = {"variable": name} | ({} if known is None else {"known": int(known)})
@@ -121,6 +146,7 @@ def conformal(
     """
     values, observed = model.encoding.encode(frame)
     if given is None:
+        observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
         known = random_known(observed, np.random.default_rng(seed))
     else:
         columns = [model.schema.index(name) for name in given]
@@ -128,7 +154,7 @@ def conformal(
         values, observed = values[complete], observed[complete]
         known = np.zeros_like(observed)
         known[:, columns] = True
-    cells = judge(model, values, known, observed & ~known)
+    cells = judge(model, values, known, of_columns(model.schema, observed & ~known))
     if not len(cells.row):
         raise UserError("no row of the table has cells to adjust by: every one is missing or given")
     depth = cells.depth(seed + 1)

@@ -11,7 +11,7 @@ Columns are read one at a time, so memory stays at the size of the result.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -65,19 +65,20 @@ class Encoding:
         return self.codecs[self.schema.index(name)]
 
     def encode(
-        self, frame: pd.DataFrame, unseen: Unseen = "refuse"
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse", evidence: Collection[str] = ()
     ) -> tuple[Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]]:
         """Model values (0 where unknown) and which cells are known.
 
         A variable without a column is unknown in every row. A column without a variable is a mistake, a misspelling
         of a variable that has no column; where every variable has one, it is ignored with a warning.
-        ``unseen="missing"`` takes a value that is none of a variable's levels for an unknown cell.
+        ``unseen="missing"`` takes a value that is none of a variable's levels for an unknown cell. Columns of
+        ``evidence`` are only ever given, so among whole numbers they may hold fractions, with a warning.
         """
-        values, known, _ = self.encode_seen(frame, unseen)
+        values, known, _ = self.encode_seen(frame, unseen, evidence)
         return values, known
 
     def encode_seen(
-        self, frame: pd.DataFrame, unseen: Unseen = "refuse"
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse", evidence: Collection[str] = ()
     ) -> tuple[
         Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]
     ]:
@@ -96,7 +97,8 @@ class Encoding:
             if unseen == "missing" and isinstance(codec, LevelCodec):
                 values[:, place], known[:, place], strange[:, place] = codec.encode_seen(column, marks)
             else:
-                values[:, place], known[:, place] = codec.encode(column, marks)
+                encode = codec.encode_evidence if codec.variable.name in evidence else codec.encode
+                values[:, place], known[:, place] = encode(column, marks)
         mark_holes(self.schema, values, known, strange, list(columns))
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):
@@ -132,10 +134,11 @@ class Encoding:
         series = column if isinstance(column, pd.Series) else pd.Series(column)
         return self.codec(name).encode(series, self.schema.missing)
 
-    def encode_value(self, name: str, value: object) -> float:
-        """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"."""
+    def encode_value(self, name: str, value: object, *, evidence: bool = False) -> float:
+        """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"; ``evidence`` as above."""
         cell: Series = pd.Series([value], index=[SINGLE], dtype=None if isinstance(value, np.generic) else object)
-        values, known = self.codec(name).encode(cell, self.schema.missing)
+        codec = self.codec(name)
+        values, known = (codec.encode_evidence if evidence else codec.encode)(cell, self.schema.missing)
         if not known[0]:
             raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
         return float(values[0])

@@ -22,13 +22,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from anyorder.errors import UserError
-from anyorder.tokens import Token, brackets_close, mistake, tokens, words_of_set, write_word
+from anyorder.tokens import Token, bracket_end, mistake, tokens, words_of_set, write_word
 
 FORMS = {"P": "probability", "E": "expectation", "H": "entropy", "I": "mutual information"}
 COMPARE = (">", ">=", "<", "<=")
 MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
-_WRAPPED = re.compile(r"\s*([PEHI])\s*([(\[])(.*)[)\]]\s*", re.DOTALL)
+_OPENED = re.compile(r"\s*([PEHI])\s*([(\[])")
 _ONE_SIDE = re.compile(r"(>=|<=|>|<)\s*([^<>]*[^<>\s])")
 _TWO_SIDES = re.compile(r"(>=|>)\s*([^<>]*[^<>\s])\s*(<=|<)\s*([^<>]*[^<>\s])")
 
@@ -80,10 +80,17 @@ def read_value(text: str) -> Looks | None:
 
 def parse_question(text: str) -> Question:
     """Read ``asked | evidence`` or ``FORM(asked | evidence)``; without ``|`` nothing is known."""
-    wrapped = _WRAPPED.fullmatch(text)
-    if wrapped is None or not brackets_close(text[wrapped.start(2) :].rstrip()):
+    opened = _OPENED.match(text)
+    if opened is None:
         return _question(text, "")
-    form, _, inner = wrapped.groups()
+    form, bracket = opened.groups()
+    whole = text.rstrip()
+    end = bracket_end(whole[opened.start(2) :])
+    if end is None:
+        raise mistake(text, opened.start(2), f"the bracket {bracket!r} after {form} is never closed")
+    if opened.start(2) + end < len(whole):
+        return _question(text, "")
+    inner = whole[opened.end(2) : -1]
     question = _question(inner, form)
     if form == "P" and (not question.asked or len(question.values) < len(question.asked)):
         raise UserError(f"P( ) needs an event, such as P(price > 30 | rooms=6); in {text!r} something has no value")
@@ -147,7 +154,7 @@ def write_question(question: Question) -> str:
     if form:
         return f"E[{text}]" if form == "E" else f"{form}({text})"
     # A column that is called P(x) must not be taken for a probability.
-    return write_question_quoted(question) if _WRAPPED.fullmatch(text) else text
+    return write_question_quoted(question) if _OPENED.match(text) else text
 
 
 def write_question_quoted(question: Question) -> str:

@@ -1,7 +1,8 @@
 """The highest-density set: the least set of values that holds a variable with a given probability.
 
 The line is cut into cells whose probabilities are exact (differences of the cdf), and cells are taken from the densest
-down until the level is reached; neighbouring cells join to intervals. Several modes give several intervals.
+down until the level is reached; neighbouring cells join to intervals. Several modes give several intervals. Half of the
+cells share out the probability evenly, half its logarithm on either side, so that a level of 0.9999 finds cells too.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from anyorder.errors import UserError
 from anyorder.schema import Variable
 
 CELLS = 2048
+HIGHEST = 0.99999  # beyond it, single precision has too few digits of a tail left to tell cells apart
 
 
 class Described(Protocol):
@@ -25,7 +27,7 @@ class Described(Protocol):
     @property
     def discrete(self) -> bool: ...
     def probs(self) -> dict[Any, float]: ...
-    def spread(self, count: int) -> NDArray[np.float64]: ...
+    def spread(self, count: int, left_out: float = ...) -> NDArray[np.float64]: ...
     def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def measure(self, model: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]: ...
@@ -37,7 +39,12 @@ def highest_density(answer: Described, level: float) -> list[Any]:
         raise UserError(f"the level of a highest-density set lies between 0 and 1, got {level!r}")
     if answer.variable.levels:
         return _levels(answer.probs(), level)
-    grid = np.unique(answer.spread(CELLS))
+    if level > HIGHEST:
+        raise UserError(
+            f"a highest-density set of a number is found up to the level {HIGHEST:g}, got {level!r}; ask for less, "
+            "or for a quantile"
+        )
+    grid = np.unique(answer.spread(CELLS, min(0.001, (1 - level) / 50)))
     if len(grid) == 1:
         return [(answer.decode(grid)[0], answer.decode(grid)[0])]
     reached = answer.cumulative(grid)
@@ -58,6 +65,13 @@ def highest_density(answer: Described, level: float) -> list[Any]:
     found = [(answer.decode(grid[[low]])[0], answer.decode(grid[[high]])[0]) for low, high in _runs(chosen)]
     alone = [atom for atom in atoms if not any(low <= atom <= high for low, high in found)]
     return sorted([*found, *((atom, atom) for atom in alone)])
+
+
+def fine_levels(count: int, left_out: float) -> NDArray[np.float64]:
+    """Levels between ``left_out`` and 1 - ``left_out``, ascending: half of them even, half even in their log odds."""
+    even = np.linspace(left_out, 1 - left_out, count - count // 2)
+    odds = np.linspace(np.log(left_out), -np.log(left_out), count // 2 + 2)[1:-1]
+    return np.sort(np.concatenate([even, 1 / (1 + np.exp(-odds))]))
 
 
 def _points(

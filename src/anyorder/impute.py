@@ -21,7 +21,7 @@ DRAWN_AT_ONCE = 16_384  # rows times draws that are walked together
 
 def fill_point(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
     """``frame`` with each unknown cell at its conditional mean or most probable level."""
-    values, observed, strange = model.encoding.encode_seen(frame, unseen)
+    values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     best = np.zeros_like(values)
     for rows in row_chunks(model, len(values)):
         if not observed[rows].all():
@@ -33,7 +33,7 @@ def fill_draws(
     model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int, unseen: Unseen = "refuse"
 ) -> list[pd.DataFrame]:
     """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
-    values, observed, strange = model.encoding.encode_seen(frame, unseen)
+    values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     unknown = (~observed).sum(axis=1)
     # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.
     holes = np.argsort(unknown, kind="stable")[np.searchsorted(np.sort(unknown), 1) :]

@@ -93,6 +93,12 @@ def with_own_indicators(schema: Schema, mask: Bool[np.ndarray, "rows variables"]
     return whole
 
 
+def of_columns(schema: Schema, mask: Bool[np.ndarray, "rows variables"]) -> Bool[np.ndarray, "rows variables"]:
+    """``mask`` without the indicators: the cells of the user's own columns."""
+    own: Bool[np.ndarray, "rows variables"] = mask & np.array([not variable.indicates for variable in schema.variables])
+    return own
+
+
 def partner_known(known: Bool[Tensor, "batch variables"], partners: Sequence[int]) -> Bool[Tensor, "batch variables"]:
     """For which variables the partner (a column's indicator, an indicator's column) is known."""
     if not partners:

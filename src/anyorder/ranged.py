@@ -21,7 +21,7 @@ from anyorder.estimate import Estimate, quotient, weighted_mean
 from anyorder.grammar import parse_evidence
 from anyorder.model import AnyOrderModel
 from anyorder.ranged_answer import RangedAnswer
-from anyorder.region import Region, intersection
+from anyorder.region import Nothing, Region, intersection
 from anyorder.regions import event_region
 from anyorder.truncated import Particles, members, ranged_draws
 from anyorder.weighted import Weighted
@@ -112,6 +112,8 @@ class Ranged:
     def _inside(self, wanted: Mapping[int, Region]) -> Estimate:
         """An event about range variables themselves: P(event and ranges) / P(ranges)."""
         both: dict[int, Region] = {}
+        if any(isinstance(region, Nothing) for region in self.regions.values()):
+            self._draw(self.regions, 1, self.seed).possible(self._said(self.regions))
         for place, region in self.regions.items():
             shared = intersection(region, wanted[place]) if place in wanted else region
             if shared is None:

@@ -4,7 +4,7 @@ $$p(x \mid e, R) \approx \sum_m \bar w_m\, p(x \mid e, x_R^{(m)})$$
 
 Every number is an :class:`~anyorder.estimate.Estimate`. What is linear in the mixture (density, cdf, mean,
 probabilities) has the error of a weighted mean; a quantile divides the error of the cdf by the density, a standard
-deviation that of the variance by twice itself.
+deviation that of the variance by twice itself. Lists of values give plain numbers: ask for one to have its error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ from anyorder.answer import Answer, as_time, single
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate, mean_of, weighted_mean
+from anyorder.heads._sums import lattice_of
+from anyorder.highest_density import fine_levels
 from anyorder.schema import Variable
 from anyorder.weighted import Weighted
 
 SURPRISES = 2000  # draws behind an entropy
+PLACES = 499  # among which a mode is looked for
+RESAMPLES = 100
 
 
 class RangedAnswer(Answer):
@@ -57,14 +61,51 @@ class RangedAnswer(Answer):
         return self._linear(self._mixture.members.cdf, model)
 
     def quantile(self, level: ArrayLike) -> Any:
+        """One level gives a number with its standard error; several give plain numbers, as do times and texts."""
         found = super().quantile(level)
-        if np.ndim(level) or self.discrete or self.variable.kind == "datetime":
+        return found if np.ndim(level) else self._placed(found)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def mode(self) -> Any:
+        """As of an exact answer; the error is the spread of the modes of resampled draws."""
+        if self.variable.levels or self.variable.kind in ("spiked", "datetime"):
+            return super().mode()
+        places = self.spread(PLACES)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(places)).numpy()
+        each = each * np.exp(self._log_slope(places))[:, None]
+        weights = self._weights()
+        units = self._decode(places).astype(np.float64)
+        draws = np.random.default_rng(0).multinomial(len(weights), np.full(len(weights), 1 / len(weights)), RESAMPLES)
+        again = units[np.argmax((draws * weights) @ each.T, axis=1)]
+        method = f"densest of {PLACES} places, {self.method}, error by {RESAMPLES} resamples"
+        return Estimate(float(units[np.argmax(each @ weights)]), float(again.std()), method)
+
+    def hdi(self, level: float = 0.9) -> list[Any]:
+        """As of an exact answer; the error of an end is that of the quantile which lies there."""
+        found = super().hdi(level)
+        return found if self.variable.levels else [(self._placed(low), self._placed(high)) for low, high in found]
+
+    def _placed(self, found: Any) -> Any:
+        """A quantile with its standard error: that of the cdf there, carried over to the place."""
+        if not isinstance(found, int | float | np.number) or not np.isfinite(found):  # a time or a text has none
             return found
         at = self._encode(found)
         reached = self._linear(self._mixture.members.cdf, at)
-        density = float(self._mixture.log_prob(torch.as_tensor(at)[:, None])[0, 0])
+        if self.discrete or bool(self._mixture.mass_at(_column(at))[0] > 0):
+            # Where the cdf jumps: half the way between the quantiles one standard error below and above (Woodruff).
+            step = max(reached.standard_error, self._linear(self._below, at).standard_error)
+            band = np.clip([reached.value - step, reached.value + step], 1e-9, 1 - 1e-9)
+            low, high = super().quantile(band)
+            return self._number(float(found), float(high - low) / 2 if step > 0 else 0.0)
+        density = float(self._mixture.log_prob(_column(at))[0, 0])
         slope = float(np.exp(density + self._log_slope(at)[0]))
         return self._number(float(found), reached.standard_error / slope if slope > 0 else 0.0)
+
+    def _below(self, at: torch.Tensor) -> torch.Tensor:
+        """P(X < at) of each member."""
+        return self._mixture.members.cdf(at).double() - self._mixture.members.mass_at(at).double()
 
     def mean(self) -> Any:
         self._needs_order("mean", distance=True)
@@ -102,12 +143,14 @@ class RangedAnswer(Answer):
             raise UserError(f"cannot draw {n} values; give a number from 0 up")
         return self._decode(self._mixture.draws(n, torch.Generator().manual_seed(seed)).numpy())
 
-    def spread(self, count: int) -> NDArray[np.float64]:
-        """By draws of the mixture, sorted: its own quantiles would be a search for each."""
-        drawn = self._mixture.draws(count, torch.Generator().manual_seed(0)).sort().values.numpy()
-        inside: NDArray[np.float64] = drawn[int(0.001 * count) : count - int(0.001 * count)]
-        # Fewer cells than draws: a cell between two draws that happen to coincide has no width.
-        return inside if self.discrete else inside[:: max(1, count // 512)]
+    def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
+        """By turning the cdf on a grid round, twice: exact quantiles of the mixture would be a search for each."""
+        ends = self._mixture.each(self._mixture.members.quantile, _column(np.array([left_out, 1 - left_out])))
+        places = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)
+        for _ in range(2):
+            places = np.interp(fine_levels(count, left_out), self.cumulative(places), places)
+        lattice = lattice_of(self._mixture.members) if self.discrete else None
+        return places if lattice is None else np.unique(lattice.nearest(torch.as_tensor(places)).numpy())
 
     def _by_draw(self) -> NDArray[np.float64]:
         """The probability of every level given each draw, [draws, levels]."""
@@ -133,3 +176,7 @@ class RangedAnswer(Answer):
 
     def _number(self, value: float, error: float) -> Estimate:
         return Estimate(value, error, self.method)
+
+
+def _column(values: NDArray[np.float64]) -> torch.Tensor:
+    return torch.as_tensor(values)[:, None]

@@ -108,6 +108,23 @@ class Interval(Region):
         return lower, mass
 
 
+@dataclass(frozen=True)
+class Nothing(Region):
+    """What cannot happen: values outside the bounds of a variable."""
+
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        return torch.full(distribution.shape, -math.inf, dtype=torch.float64)
+
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return torch.zeros(torch.broadcast_shapes(level.shape, distribution.shape), dtype=torch.float64)
+
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        return torch.zeros_like(value, dtype=torch.bool)
+
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
+
+
 def _at(function: object, distribution: Distribution, place: float, without: float) -> Float[Tensor, "*batch"]:
     if math.isinf(place):
         return torch.full(distribution.shape, without, dtype=torch.float64)
@@ -117,6 +134,8 @@ def _at(function: object, distribution: Distribution, place: float, without: flo
 
 def intersection(one: Region, other: Region) -> Region | None:
     """What lies in both; None where nothing does."""
+    if isinstance(one, Nothing) or isinstance(other, Nothing):
+        return None
     if isinstance(one, Interval) and isinstance(other, Interval):
         least, most = max(one.least, other.least), min(one.most, other.most)
         before, upto = max(one.before, other.before), min(one.upto, other.upto)

@@ -1,24 +1,26 @@
 """From what a user says about a variable to a region of its model values: ranges, sets, single values.
 
 Ends are read in the units of the data by the variable's own codec: whole numbers and whole days are rounded into the
-range, levels with an order are picked out of their list, and what cannot happen is refused in words.
+range, levels with an order are picked out of their list. What lies beyond a variable's bounds is nothing: an event of
+probability 0, and no evidence. A range that makes no sense is refused in words.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from anyorder.cells import SINGLE, Series, days, numbers, times
-from anyorder.codecs import LatticeCodec, LevelCodec
+from anyorder.codecs import Codec, LatticeCodec, LevelCodec
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.evidence import Between, Missing, OneOf, read_evidence
 from anyorder.missingness import indicator_name
-from anyorder.region import Interval, Points, Region
+from anyorder.region import Interval, Nothing, Points, Region
 from anyorder.schema import Kind, Variable
 
 SLACK = 64 * float(np.finfo(np.float64).eps)  # an end on a spike counts whole, whatever its last digits
@@ -33,7 +35,9 @@ def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
                 f"{name!r} is {codec.variable.kind.value}: single values have probability 0; give a range, such as "
                 "Between(low, high) or low..high"
             )
-        found = sorted({encoding.encode_value(name, level) for level in said.levels})
+        found = sorted({encoding.encode_value(name, level) for level in said.levels if not _outside(codec, level)})
+        if not found:
+            return Nothing()
         if codec.variable.kind == "spiked":
             if len(found) > 1:
                 raise UserError(f"{name!r} is a continuum with spikes: give one value or a range, not a set")
@@ -41,6 +45,10 @@ def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
         return Points(tuple(found))
     if isinstance(codec, LevelCodec):
         return Points(_levels_between(encoding, codec.variable, said))
+    inside = _within_bounds(codec.variable, said)
+    if inside is None:
+        return Nothing()
+    said = inside
     if isinstance(codec, LatticeCodec):
         return _lattice(codec, said)
     low = -math.inf if _open(said.low) else encoding.encode_value(name, said.low)
@@ -55,15 +63,16 @@ def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
     return Interval(low, high, before, high - outward[1] if said.high_open else high + outward[1])
 
 
-def understand(encoding: Encoding, name: str, said: Any) -> tuple[int, float | Region]:
-    """Which variable evidence speaks of, and its model value (known exactly) or the region it lies in.
+def understand(encoding: Encoding, name: str, said: Any, *, evidence: bool = False) -> tuple[int, float | Region]:
+    """Which variable is spoken of, and its model value (known exactly) or the region it lies in.
 
     A text that is a value of the variable is that value; only where it is none is it read as a range or a set.
+    ``evidence``: it is only given, never asked for, so that it may be a fraction among whole numbers.
     """
     place = encoding.schema.index(name)
     if isinstance(said, str):
         try:
-            return place, encoding.encode_value(name, said)
+            return place, encoding.encode_value(name, said, evidence=evidence)
         except UserError:
             read = read_evidence(said)
             if read is None:
@@ -75,11 +84,14 @@ def understand(encoding: Encoding, name: str, said: Any) -> tuple[int, float | R
         region = region_of(encoding, name, said)
         one = isinstance(region, Points) and len(region.values) == 1
         return place, region.values[0] if one and isinstance(region, Points) else region
-    return place, encoding.encode_value(name, said)
+    return place, encoding.encode_value(name, said, evidence=evidence)
 
 
 def event_region(encoding: Encoding, name: str, said: Any) -> tuple[int, Region]:
     """As :func:`understand`, with one value as a region too: an event has a probability."""
+    place = encoding.schema.index(name)
+    if _outside(encoding.codecs[place], said):
+        return place, Nothing()
     place, found = understand(encoding, name, said)
     if isinstance(found, Region):
         return place, found
@@ -102,6 +114,41 @@ def _indicator(encoding: Encoding, name: str) -> tuple[int, float]:
             "column had no holes). A column whose value is unknown is simply left out of the evidence"
         )
     return encoding.schema.index(indicator), encoding.encode_value(indicator, True)
+
+
+def _outside(codec: Codec, value: Any) -> bool:
+    """Whether this is a number beyond the bounds of its variable, which it therefore cannot be."""
+    low, high = codec.variable.bounds
+    if (
+        (low is None and high is None)
+        or isinstance(value, bool)
+        or not isinstance(value, str | int | float | np.number)
+    ):
+        return False
+    try:
+        number = float(value)
+    except ValueError:
+        return False
+    return (low is not None and number < low) or (high is not None and number > high)
+
+
+def _within_bounds(variable: Variable, said: Between) -> Between | None:
+    """The range without what lies beyond the variable's bounds; None where nothing else is in it."""
+    least, most = variable.bounds
+    if least is None and most is None:
+        return said
+    low, high = (_number(variable, end) for end in (said.low, said.high))
+    if low is not None and high is not None and low > high:
+        return said  # which is refused in its own words
+    if (low is not None and most is not None and (low > most or (low == most and said.low_open))) or (
+        high is not None and least is not None and (high < least or (high == least and said.high_open))
+    ):
+        return None
+    if low is not None and least is not None and low < least:
+        said = replace(said, low=least, low_open=False)
+    if high is not None and most is not None and high > most:
+        said = replace(said, high=most, high_open=False)
+    return said
 
 
 def _slack(at: float) -> float:

@@ -4,8 +4,7 @@ A thin shell: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, a
 :class:`~anyorder.tables.TableModel`, kept as ``model_``. An array without names has the columns ``x0``, ``x1``, ...
 
 Where a model would refuse a row, a step of a pipeline must go on: a fold may hold what the others never showed. So by
-default the imputer takes a level never seen for unknown and a fraction among whole numbers for the nearest of them;
-known cells come back as they were in any case.
+default the imputer takes a level never seen for unknown, with a warning; known cells come back as they were.
 """
 # ruff: noqa: N803  (X is scikit-learn's own word)
 
@@ -24,7 +23,7 @@ from anyorder.data.frames import as_pandas, like_input
 from anyorder.encoding import Unseen
 from anyorder.engines import Engine
 from anyorder.errors import UserError
-from anyorder.schema import Kind
+from anyorder.missingness import Missingness
 from anyorder.tables import TableModel, fit
 
 try:
@@ -53,6 +52,8 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     random_state: Any
     config: Mapping[str, Any] | None
     kinds: Mapping[Any, str] | None
+    bounds: Mapping[Any, tuple[float | None, float | None]] | None
+    missingness: Missingness
     missing_values: Any
     unseen: Unseen
 
@@ -63,13 +64,16 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             raise UserError(f"a model needs more than one row to learn from, got n_samples={len(table)}")
         marks = [] if pd.isna(self.missing_values) else [str(self.missing_values)]
         names = list(table.columns)
-        kinds = {names[key] if _is_place(key, names) else key: kind for key, kind in (self.kinds or {}).items()}
+        kinds = {_name(key, names): kind for key, kind in (self.kinds or {}).items()}
+        bounds = {_name(key, names): ends for key, ends in (self.bounds or {}).items()}
         self.model_: TableModel = fit(
             table,
             minutes=self.minutes,
             seed=self._seed(),
             kinds=kinds,
+            bounds=bounds,
             missing=marks,
+            missingness=self.missingness,
             engine=None if self.engine == "auto" else self.engine,  # "auto" is its default, which config may override
             config=self.config,
         )
@@ -127,6 +131,10 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
     kinds
         What a column is, by name (or by place, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+    bounds
+        The least and greatest value of a number column, by name or place as in ``kinds``: ``{"age": (0, None)}``.
+    missingness
+        "ignore", or "joint": which cells are unknown is modelled too, so that holes say something about other cells.
     missing_values
         What marks an unknown cell besides NaN, None and the empty text.
     keep_empty_features
@@ -152,6 +160,8 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         random_state: Any = None,
         config: Mapping[str, Any] | None = None,
         kinds: Mapping[Any, str] | None = None,
+        bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+        missingness: Missingness = "ignore",
         missing_values: Any = np.nan,
         keep_empty_features: bool = False,
         unseen: Unseen = "missing",
@@ -162,6 +172,8 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.config = config
         self.kinds = kinds
+        self.bounds = bounds
+        self.missingness = missingness
         self.missing_values = missing_values
         self.keep_empty_features = keep_empty_features
         self.unseen = unseen
@@ -170,15 +182,10 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         """The rows with every unknown cell filled."""
         check_is_fitted(self)
         given, table = self._read(X, reset=False)
-        heard, fractions = _nearest_whole(table, self.model_)
         if self.sample_posterior:
-            filled = self.model_.fill(heard, draws=1, seed=self._seed(), unseen=self.unseen)[0]
+            filled = self.model_.fill(table, draws=1, seed=self._seed(), unseen=self.unseen)[0]
         else:
-            filled = self.model_.fill(heard, unseen=self.unseen)
-        for name in fractions:
-            # Only the fractions come back: a mark of an unknown cell is a whole number too, and has been filled.
-            whole = (table[name] == table[name].round()) | table[name].isna()
-            filled[name] = filled[name].where(whole, table[name])
+            filled = self.model_.fill(table, unseen=self.unseen)
         for name in table.columns[self.empty_features_]:
             if self.keep_empty_features:
                 filled[name] = _without_values(filled[name])
@@ -215,6 +222,8 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         random_state: Any = None,
         config: Mapping[str, Any] | None = None,
         kinds: Mapping[Any, str] | None = None,
+        bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+        missingness: Missingness = "ignore",
         missing_values: Any = np.nan,
         unseen: Unseen = "refuse",
     ) -> None:
@@ -223,6 +232,8 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.config = config
         self.kinds = kinds
+        self.bounds = bounds
+        self.missingness = missingness
         self.missing_values = missing_values
         self.unseen = unseen
 
@@ -248,22 +259,10 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         return like_input(drawn.reindex(columns=names), self._form)
 
 
-def _is_place(key: Any, names: list[str]) -> bool:
-    """Whether a key of ``kinds`` counts columns: a whole number that is no column's own name."""
-    return isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
-
-
-def _nearest_whole(table: pd.DataFrame, model: TableModel) -> tuple[pd.DataFrame, list[str]]:
-    """What the model is told of columns it took for whole numbers, and in which there were fractions."""
-    heard, fractions = table, []
-    for variable in model.schema.variables:
-        column = table[variable.name]
-        if variable.kind is Kind.INTEGER and column.dtype.kind == "f":
-            whole = column.round()
-            if bool(((whole != column) & column.notna()).any()):
-                heard = heard.assign(**{variable.name: whole})
-                fractions.append(variable.name)
-    return heard, fractions
+def _name(key: Any, names: list[str]) -> Any:
+    """The column that a key of ``kinds`` or ``bounds`` means: one may be counted, where no column has that name."""
+    place = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
+    return names[key] if place else key
 
 
 def _without_values(column: Any) -> Any:

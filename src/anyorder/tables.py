@@ -109,7 +109,8 @@ class TableModel:
         ``unseen="missing"`` takes a level that was never seen in training for an unknown cell.
         """
         table = as_pandas(frame)
-        values, observed = self.core.encoding.encode(table, unseen)
+        named = [given] if isinstance(given, str) else given if isinstance(given, Sequence) else ()
+        values, observed = self.core.encoding.encode(table, unseen, evidence=[str(name) for name in named])
         known = observed & with_own_indicators(self.schema, self._given_mask(table, given, observed.shape))
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)

@@ -75,8 +75,8 @@ def words_of_set(text: str) -> list[str]:
     return [token.text for token in members] if regular and all(token.kind == "," for token in marks) else []
 
 
-def brackets_close(text: str) -> bool:
-    """Whether the bracket that opens the text is closed by its last character, quoted words left aside."""
+def bracket_end(text: str) -> int | None:
+    """Behind the bracket that closes the one opening the text, quoted words left aside; None where none does."""
     depth = 0
     at = 0
     while at < len(text):
@@ -84,13 +84,13 @@ def brackets_close(text: str) -> bool:
             try:
                 at = _quoted(text, at)[1]
             except UserError:
-                return False
+                return 0  # whoever reads the words will say where
             continue
         depth += (text[at] in "([") - (text[at] in ")]")
         at += 1
         if depth == 0:
-            return at == len(text)
-    return False
+            return at
+    return None
 
 
 def mistake(text: str, at: int, what: str) -> UserError:

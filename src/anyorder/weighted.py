@@ -52,6 +52,9 @@ class Weighted(Distribution):
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return self._pool(value, lambda part: (self.members.cdf(part).double() * self.weights).sum(-1)).clamp(0, 1)
 
+    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._pool(value, lambda part: (self.members.mass_at(part).double() * self.weights).sum(-1))
+
     def _pool(self, value: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
         places = value.reshape(-1, 1).double()
         size = max(1, AT_ONCE // len(self.weights))

@@ -1,4 +1,4 @@
-"""``anyorder anomalies``: which cells are surprising given the rest of their rows."""
+"""``anyorder anomalies``: which cells are surprising given the rest of their rows, or which rows as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyorder import show
-from anyorder.cli.options import Json, Missing, ModelFile, TableFile, UnseenValues
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues
 from anyorder.cli.tables import load, read
 from anyorder.errors import UserError
 
@@ -16,21 +16,30 @@ from anyorder.errors import UserError
 def anomalies(
     model: ModelFile,
     table: TableFile,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="how many cells to list")] = 10,
+    top: Annotated[int, typer.Option("--top", metavar="N", help="how many cells (or rows) to list")] = 10,
+    rows: Annotated[bool, typer.Option("--rows", help="judge whole rows instead of single cells")] = False,
+    seed: Seed = 0,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
-    """The cells least probable given the rest of their rows; rows are counted from 0, as in Python."""
+    """The cells least probable given the rest of their rows, or the least probable rows; they are counted from 0."""
     if top < 1:
         raise UserError(f"--top must be at least 1, got {top}")
+    from anyorder.anomaly import row_scores
+
     loaded = load(model)
     frame = read(table, (*loaded.schema.missing, *(missing or ())))
-    found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]
+    if rows:
+        scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
+        ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
+        found = [dict(zip(ranked.columns, line, strict=True)) for line in ranked.itertuples(index=False)]
+    else:
+        found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]
     if as_json:
         show.print_json({"rows": len(frame), "anomalies": found})
     elif found:
         lines = [show.plain(one) for one in found]
         show.print_table([{**line, "probability": f"{line['probability']:.2g}"} for line in lines])
     else:
-        typer.echo("no known cell to judge")
+        typer.echo("no row to judge" if rows else "no known cell to judge")

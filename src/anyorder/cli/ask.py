@@ -103,16 +103,32 @@ def read_questions(path: Path) -> list[str]:
     else:
         raise UserError(f"there is no file {str(path)!r} with questions")
     lines = [line.strip() for line in content.splitlines()]
-    header = next(csv.reader([lines[0]]), []) if lines else []
-    if "question" in [name.strip() for name in header]:
-        place = [name.strip() for name in header].index("question")
-        rows = list(csv.reader(io.StringIO(content)))[1:]
-        questions = [row[place].strip() for row in rows if len(row) > place and row[place].strip()]
+    header = [name.strip() for name in next(csv.reader(lines[:1]), [])]
+    if "question" in header:
+        questions = _column(path, content, header.index("question"))
+    elif path.suffix.lower() in (".csv", ".tsv"):
+        raise UserError(
+            f"{str(path)!r}, row 1: no column 'question' among {', '.join(map(repr, header)) or 'its columns'}; "
+            "name one so, separated by commas, or put one question on each line of a .txt file"
+        )
     else:
         questions = [line for line in lines if line and not line.startswith("#")]
     if not questions:
         raise UserError(f"{str(path)!r} holds no questions: one a line, or a CSV with a column 'question'")
     return questions
+
+
+def _column(path: Path, content: str, place: int) -> list[str]:
+    """The cells of one column; an empty one is a mistake, unless nothing follows it."""
+    reader = csv.reader(io.StringIO(content))
+    rows = [(reader.line_num, row) for row in reader][1:]
+    while rows and not any(cell.strip() for cell in rows[-1][1]):
+        rows.pop()
+    for line, row in rows:
+        if len(row) <= place or not row[place].strip():
+            what = "is blank" if not any(cell.strip() for cell in row) else "has nothing in the column 'question'"
+            raise UserError(f"{str(path)!r}, row {line} {what}: write a question there or remove the row")
+    return [row[place].strip() for _, row in rows]
 
 
 def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> list[dict[str, Any]]:

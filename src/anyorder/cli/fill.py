@@ -11,6 +11,7 @@ from anyorder.cli.options import Missing, ModelFile, Seed, TableFile, UnseenValu
 from anyorder.cli.paths import check_table
 from anyorder.cli.tables import load, read, write
 from anyorder.errors import UserError
+from anyorder.grammar import write_set
 
 
 def fill(
@@ -20,6 +21,15 @@ def fill(
     draws: Annotated[
         int | None, typer.Option(help="this many random fills, stacked, told apart by a first column 'draw'")
     ] = None,
+    intervals: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="also write an interval for every filled cell here; needs --held-out"),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="rows not used in training, by which the intervals are made honest"),
+    ] = None,
+    level: Annotated[float, typer.Option(help="how often an interval is to hold the value")] = 0.9,
     seed: Seed = 0,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
@@ -27,9 +37,21 @@ def fill(
     """Fill the unknown cells of a table; what is known stays as it is."""
     if draws is not None and draws < 1:
         raise UserError(f"--draws must be at least 1, got {draws}")
+    if (intervals is None) != (held_out is None):
+        raise UserError("--intervals CSV and --held-out TABLE belong together: rows that the model has not seen")
+    if not 0 < level < 1:
+        raise UserError(f"--level must lie between 0 and 1, got {level:g}")
     check_table(out)
+    check_table(intervals)
     loaded = load(model)
-    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    marks = (*loaded.schema.missing, *(missing or ()))
+    frame = read(table, marks)
+    if intervals is not None and held_out is not None:
+        adjusted = loaded.conformal(read(held_out, marks), seed=seed)
+        lines = adjusted.intervals(frame, level, unseen=unseen)
+        # A set of levels in the words of the questions: {no, yes}.
+        lines["levels"] = [write_set(map(str, found)) if isinstance(found, list) else None for found in lines["levels"]]
+        write(lines, intervals)
     if draws is None:
         write(loaded.fill(frame, seed=seed, unseen=unseen), out)
         return

@@ -64,6 +64,10 @@ class Distribution(ABC):
         """
         return None
 
+    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
+        """Log weights with smooth parts, and log weights with the places of atoms: the mixture of all is this one."""
+        return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
+
     @abstractmethod
     def mean(self) -> Float[Tensor, "*batch"]:
         """The expectation."""

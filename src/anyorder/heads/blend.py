@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
+from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.heads.base import Distribution, Head
 
 HALVINGS = 80  # of a bracket by bisection: to float64 precision from any start
@@ -98,28 +99,48 @@ class BlendDistribution(Distribution):
         return self._mean([member.expect(function, fine=fine) for member in self.members])
 
     def entropy(self) -> Float[Tensor, "*batch"]:
-        """Exact for levels; else the mean of -log p by each member's own quadrature, or over its quantiles.
+        """A sum over levels or a lattice; else the mean of -log p at the atoms and by one quadrature for all parts.
 
-        The latter is within some 1e-2 nats. It serves lattices and families with atoms, which have no quadrature.
+        A large batch over a long lattice is answered over the members' quantiles, within some 1e-2 nats.
         """
         if self.levels:
             codes = torch.arange(self.levels, dtype=torch.float64).reshape(-1, *[1] * len(self.shape))
             log_mass = self.log_prob(codes.to(self.log_weights.device))
             return -(log_mass.exp() * log_mass.clamp(min=-1e30)).sum(0)
-        parts = [self._surprise(member) for member in self.members]
-        return self._mean(parts).to(self.members[0].mean().dtype)
+        lattice = lattice_of(self) if self.discrete else None
+        if lattice is not None:
+            nats = lattice_mean(self, lattice, lambda points: -self.log_prob(points).double())
+            if nats is not None:
+                return nats.to(self.members[0].mean().dtype)
+        smooth, atoms = self.pieces() if lattice is None else ([*zip(self._shares(), self.members, strict=True)], [])
+        total = self._smooth_surprise(smooth)
+        for log_weight, atom in atoms:
+            surprise = -self.log_prob(torch.full(self.shape, atom, dtype=torch.float64, device=log_weight.device))
+            total = total + log_weight.exp() * surprise.double()
+        return total.to(self.members[0].mean().dtype)
 
-    def _surprise(self, member: Distribution) -> Float[Tensor, "*batch"]:
-        """The mean of -log p under one member."""
-        rule = member.nodes(-math.inf, math.inf)
+    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
+        smooth, atoms = [], []
+        for member, weight in zip(self.members, self.log_weights.double(), strict=True):
+            parts, places = member.pieces()
+            smooth += [(weight + log_weight, part) for log_weight, part in parts]
+            atoms += [(weight + log_weight, place) for log_weight, place in places]
+        return smooth, atoms
+
+    def _smooth_surprise(self, parts: Sequence[tuple[Tensor, Distribution]]) -> Float[Tensor, "*batch"]:
+        """The integral of -p log p over the smooth parts; over a part's quantiles if one has no quadrature."""
+        rule = joint_rule([part for _, part in parts], -math.inf, math.inf)
         if rule is not None:
-            places, weights = (part.movedim(-1, 0) for part in rule)
-            share = weights * member.log_prob(places).double().exp()
-            # Divided by what the rule finds in all: a density with steps is not quite one on smooth panels.
-            return (share * -self.log_prob(places).double().clamp(min=-1e30)).sum(0) / share.sum(0)
+            mean, _ = rule_mean(rule, self, lambda places: -self.log_prob(places).double())
+            return torch.stack([log_weight for log_weight, _ in parts]).exp().sum(0) * mean
         levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
         levels = levels.reshape(-1, *[1] * len(self.shape)).to(self.log_weights.device)
-        return -self.log_prob(member.quantile(levels)).double().mean(0)
+        each = [log_weight.exp() * -self.log_prob(part.quantile(levels)).double().mean(0) for log_weight, part in parts]
+        return torch.stack(each).sum(0)
+
+    def _shares(self) -> list[Tensor]:
+        """The log weight of each member, for every element of the batch."""
+        return [weight.expand(self.shape) for weight in self.log_weights.double()]
 
     def _log_mean(self, parts: Sequence[Tensor]) -> Tensor:
         stacked = torch.stack(tuple(parts), dim=-1)

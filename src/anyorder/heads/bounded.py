@@ -2,7 +2,8 @@
 
 The mass inside may be small (a base whose bulk has moved outside), so it is kept as a logarithm from the start
 (:meth:`~.base.Distribution.log_between`): the density stays finite, and its gradient leads the bulk back inside.
-Over a base on a lattice the points within the bounds share all the probability.
+Over a base on a lattice the points within the bounds share all the probability. Over a histogram the outer bins end at
+the bounds: a bin keeps the probability that its feature says, and only its shape is cut.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.heads._quadrature import composite
+from anyorder.heads._tails import log_normal_between
 from anyorder.heads.base import Distribution, Head
+from anyorder.heads.binned import BinnedDistribution
 from anyorder.lattice import Lattice
 
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
@@ -27,6 +30,7 @@ LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edg
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
+MOST_LOST = 14.0  # nats: the logarithm of a millionth
 STEPS = 80  # of bisection, where a base's own quantile has no digits left
 
 
@@ -211,7 +215,24 @@ class Bounded(Head):
     def forward(self, features: Float[Tensor, "*batch size"]) -> BoundedDistribution:
         low = -math.inf if self.low is None else self.low
         high = math.inf if self.high is None else self.high
-        return BoundedDistribution(self.base(features), low, high, features.dtype, features.device)
+        base = self.base(features)
+        if isinstance(base, BinnedDistribution) and not base.discrete:
+            base = _within(base, low, high)
+        return BoundedDistribution(base, low, high, features.dtype, features.device)
 
     def start(self) -> Float[Tensor, " size"]:
         return self.base.start()
+
+
+def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
+    """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
+    bins = histogram.bins
+    ends = bins.warp.forward(torch.tensor([low, high], dtype=torch.float64))
+    inside = bins.scores.clamp(float(ends[0]), float(ends[1]))
+    meets = inside[1:] > inside[:-1]
+    kept = log_normal_between(inside[:-1].where(meets, -1.0), inside[1:].where(meets, 1.0))
+    # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
+    lost = (bins.log_widths - kept).where(meets & (bins.log_widths - kept < MOST_LOST), 0.0)
+    return BinnedDistribution(
+        histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
+    )

@@ -120,6 +120,13 @@ class SpikedDistribution(Distribution):
             apart = apart + split - both.exp() * both
         return apart
 
+    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
+        log_weights = self.log_weights.double()
+        smooth, atoms = self.base.pieces()
+        own = [(log_weights[..., number], atom) for number, atom in enumerate(self.atoms, start=1)]
+        within = [(log_weights[..., 0] + log_weight, part) for log_weight, part in smooth]
+        return within, own + [(log_weights[..., 0] + log_weight, atom) for log_weight, atom in atoms]
+
     def _atoms(self, dtype: torch.dtype) -> Float[Tensor, " atoms"]:
         return torch.tensor(self.atoms, dtype=dtype, device=self.log_weights.device)
 
