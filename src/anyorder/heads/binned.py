@@ -53,6 +53,11 @@ class Bins:
         return torch.cat([-end, inner, end])
 
     @cached_property
+    def knots(self) -> Float[Tensor, " knots"]:
+        """The normal scores where the warp bends: no rule is accurate across them."""
+        return torch.tensor(self.warp.z, dtype=torch.float64)
+
+    @cached_property
     def log_widths(self) -> Float[Tensor, " bins"]:
         """The log of what each bin holds before anything is known."""
         return log_normal_between(self.scores[:-1], self.scores[1:])
@@ -67,7 +72,8 @@ class Bins:
                 lower, upper = lower[None].maximum(self.scores[:-1, None]), upper[None].minimum(self.scores[1:, None])
                 inside = log_normal_between(lower.minimum(upper), upper).exp() * (lower < upper)
                 return points, inside / inside.sum(dim=1, keepdim=True)
-        breaks = torch.cat([self.scores[1:-1], torch.tensor(GRID, dtype=torch.float64)]).clamp(-REACH, REACH)
+        breaks = torch.cat([self.scores[1:-1], self.knots, torch.tensor(GRID, dtype=torch.float64)])
+        breaks = breaks.clamp(-REACH, REACH)
         nodes, weights = composite(breaks)
         mass = weights * torch.exp(-0.5 * nodes.square())
         bins = torch.bucketize(nodes, self.scores[1:-1])
@@ -166,7 +172,7 @@ class BinnedDistribution(Distribution):
             return None
         ends = self.bins.warp.forward(torch.tensor([low, high], dtype=torch.float64)).clamp(-REACH, REACH)
         grid = torch.linspace(float(ends[0]), float(ends[1]), 37, dtype=torch.float64)
-        breaks = torch.cat([self.bins.scores[1:-1], grid])
+        breaks = torch.cat([self.bins.scores[1:-1], self.bins.knots, grid])
         scores, weights = composite(breaks, float(ends[0]), float(ends[1]))
         z = self.bins.warp.inverse(scores)
         weights = weights * torch.exp(-self.bins.warp.log_slope(z))  # dz = ds / w'(z)
