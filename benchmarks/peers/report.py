@@ -26,6 +26,11 @@ def wide(rows: list[dict[str, Any]], score: str) -> pd.DataFrame:
     return table.sort_index(key=lambda level: level.map((*SETS, *MECHANISMS).index))
 
 
+def by_set(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """CRPS of each set, the mean of its mechanisms; NaN for a method that lacks one of them."""
+    return wide(rows, "crps").groupby(level="set", sort=False).agg(lambda values: values.mean(skipna=False))
+
+
 def on_finished_tables(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows of tables on which every method has run (or failed): in the middle of a run ranks count there only."""
     methods = {row["method"] for row in rows}
@@ -85,6 +90,10 @@ def summary(rows: list[dict[str, Any]]) -> str:
     if len(crps):
         best = crps.reindex(columns=PEERS).min(axis=1)
         parts += ["CRPS over that of the best peer", crps.div(best, axis=0).round(3).to_string(na_rep="-"), ""]
+        sets = by_set(rows)
+        parts += ["CRPS, mean of both mechanisms", sets.round(3).to_string(na_rep="-"), ""]
+        best = sets.reindex(columns=PEERS).min(axis=1)
+        parts += ["the same over that of the best peer", sets.div(best, axis=0).round(3).to_string(na_rep="-"), ""]
     parts += ["per method", pd.DataFrame(by_method(rows)).to_string(index=False, na_rep="-"), ""]
     errors = [f"{row['method']} on {row['set']}-{row['mechanism']}: {row['error']}" for row in rows if "error" in row]
     if errors:
@@ -110,6 +119,10 @@ def payload(rows: list[dict[str, Any]], command: str, machine: dict[str, Any]) -
         "picture": PICTURE,
         "machine": machine,
         "rows": by_method(rows),
+        "crps_mean_of_both_mechanisms": [
+            {"set": name} | {method: _round(value, 3) for method, value in line.items()}
+            for name, line in by_set(rows).iterrows()
+        ],
         "crps": on_page(rows, "crps"),
         "coverage_with_ties_broken_at_random": on_page(rows, "coverage_ties"),
         "log_loss_of_levels": on_page(rows, "log_loss"),
