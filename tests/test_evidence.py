@@ -303,7 +303,12 @@ def test_a_fraction_among_whole_numbers_is_evidence_but_no_answer() -> None:
         scored = model.log_prob(holes.assign(other=1.0), given=["whole"])
     spread = math.sqrt(2.0 - 0.36)
     assert scored.tolist() == pytest.approx([norm(truth(w), spread).logpdf(1.0) for w in (4.5, 7, 8.25)], abs=1e-5)
+    mask = pd.DataFrame({"whole": [True] * 3, "other": [False] * 3})
+    with pytest.warns(UserWarning, match="fractions"):
+        assert model.log_prob(holes.assign(other=1.0), given=mask).tolist() == scored.tolist()
+    mask.loc[1, "whole"] = False  # one of its cells is asked
     for wrong in (
+        lambda: model.log_prob(holes.assign(other=1.0), given=mask),
         lambda: model.log_prob(holes),
         lambda: model.given().log_prob(whole=4.5),
         lambda: model["whole"].cdf(4.5),

@@ -109,9 +109,15 @@ class TableModel:
         ``unseen="missing"`` takes a level that was never seen in training for an unknown cell.
         """
         table = as_pandas(frame)
-        named = [given] if isinstance(given, str) else given if isinstance(given, Sequence) else ()
-        values, observed = self.core.encoding.encode(table, unseen, evidence=[str(name) for name in named])
-        known = observed & with_own_indicators(self.schema, self._given_mask(table, given, observed.shape))
+        marks = self._given_mask(table, given, (len(table), len(self.schema)))
+        # Columns of which no cell is asked: what is only given need not be a value that could be drawn.
+        only_given = [
+            name
+            for name, mark in zip(self.schema.names, marks.T, strict=True)
+            if name in table.columns and bool((mark | table[name].isna().to_numpy()).all())
+        ]
+        values, observed = self.core.encoding.encode(table, unseen, evidence=only_given)
+        known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
