@@ -124,3 +124,24 @@ def test_blended_entropy_is_exact_across_the_knots_of_a_bent_column() -> None:
     truth = torch.trapezoid(-p.exp() * p, z)
     assert float(torch.trapezoid(p.exp(), z)) == pytest.approx(1.0, abs=1e-5)
     assert float(distribution.entropy()) == pytest.approx(float(truth), abs=2e-5)
+
+
+@pytest.mark.parametrize("warp", [Warp.affine(7.5, 4.6), Warp.normal_scores(np.repeat(np.arange(16.0), 20))])
+def test_few_whole_numbers_have_a_bin_each(warp: Warp) -> None:
+    numbers = torch.arange(16, dtype=torch.float64)
+    places = warp.forward(numbers).float()  # as a table holds them: rounded
+    head = Binned.fit(places.double().numpy(), 16, lattice=Lattice(0.0, 1.0, None, warp), warp=Warp.affine(0.0, 1.0))
+    bins = head.bin_of(places)
+    assert bins.tolist() == list(range(1, 17))  # and one at either end for what was never seen
+    # A bin that holds everything holds it at its own number.
+    features = torch.full((16, head.size), -100.0, dtype=torch.float64)
+    features[torch.arange(16), bins] = 0.0
+    torch.testing.assert_close(
+        head(features).log_prob(places.double()).exp(), torch.ones(16).double(), atol=1e-6, rtol=0
+    )
+
+
+def test_a_single_value_at_the_end_of_its_lattice() -> None:
+    lattice = Lattice(5.0, 1.0, 1, Warp.affine(5.0, 1.0))
+    head = Binned.fit(np.zeros(20), 16, lattice=lattice)
+    assert float(head(logits(head)).log_prob(torch.zeros(4, dtype=torch.float64)).exp().mean()) == pytest.approx(1.0)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import anyorder as ao
-from anyorder.boosting import Plan, grow_trees, judge_trees, random_subsets
+from anyorder.boosting import Plan, all_rows, grow_trees, judge_trees, random_subsets
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixture, Head, Spiked
 from anyorder.layout import Layout
@@ -219,7 +219,7 @@ def test_a_table_too_long_for_trees_is_left_to_the_network() -> None:
     assert model.card["training"]["engine"] == "neural"
 
 
-def test_without_time_the_judged_trees_stand_in(mixed: tuple[list[Head], np.ndarray]) -> None:
+def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray]) -> None:
     heads, table = mixed
     layout = Layout(
         levels=tuple(head.levels for head in heads),
@@ -236,11 +236,33 @@ def test_without_time_the_judged_trees_stand_in(mixed: tuple[list[Head], np.ndar
     some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
     assert [len(own) for own in some.boosters()] == [len(own) for own in some.splits]
     assert all(booster is not None for own in some.boosters() for booster in own)
-    texts = [[booster.model_to_string() for booster in own] for own in some.boosters()]
-    late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
-    instead = grow_trees(
-        heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet, instead=texts
+
+
+def test_without_time_the_judged_trees_stand_in_as_they_were_judged() -> None:
+    # Held-out rows that shift the halves, and a value of their own: other questions than those that were judged.
+    generator = np.random.default_rng(5)
+    x = generator.normal(size=300)
+    few = np.concatenate([generator.integers(0, 12, size=240), np.full(60, 12)]) + 0.5 * (np.arange(300) == 299)
+    table = np.stack([np.concatenate([x[:240], x[240:] + 4]), few, 2 * x], axis=1).astype(np.float32)
+    heads = [tree_head(GaussianMixture(2), table[:240, place], 12, 0.5) for place in range(3)]
+    layout = Layout(levels=(0, 0, 0), sizes=tuple(head.size for head in heads), groups=(0, 1, 2), grid=(3,))
+    options, flags, quiet = TreeOptions(workers=1, shown=2000, rounds=15), [False] * 3, lambda: None
+    clock = Clock(3, 1, None, lambda: False)
+    training, judges = rows(table[:240]), rows(table[240:])
+    judged = judge_trees(heads, layout, flags, training, judges, options, seed=0, clock=clock, advance=quiet)
+    late = Clock(3, 1, time.monotonic() - 1, lambda: False)
+    everything = all_rows(training, judges)
+    kept = grow_trees(
+        heads, layout, flags, everything, judged.plans, options, seed=0, clock=late, advance=quiet, instead=judged
     )
-    assert [[booster.num_trees() for booster in own] for own in instead.boosters()] == [
-        [booster.num_trees() for booster in own] for own in some.boosters()
-    ]
+    anew = grow_trees(heads, layout, flags, everything, judged.plans, options, seed=0, clock=clock, advance=quiet)
+    assert anew.splits != judged.network.splits  # else there is nothing to mix up
+    assert kept.splits == judged.network.splits
+    values, known = torch.as_tensor(table[:50]).double(), torch.zeros(50, 3, dtype=torch.bool)
+    known[:, 0] = True
+    for variable in (1, 2):
+        marginal = judged.network.marginal[variable, : layout.sizes[variable]].log_softmax(0)
+        inputs = np.where(known.numpy(), values.numpy(), np.nan)
+        torch.testing.assert_close(
+            kept._log_probs(inputs, variable, marginal), judged.network._log_probs(inputs, variable, marginal)
+        )

@@ -48,6 +48,7 @@ class Judged:
 
     heads: list[Head]
     network: BoostedTrees
+    questions: list[list[Split]]
     texts: list[list[str]]
     plans: list[list[Plan]]
 
@@ -70,8 +71,9 @@ def judge_trees(
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
     grown = _all(lambda job: job.judged(judges), jobs, options, advance)
-    texts = [text for text, _ in grown]
-    return Judged(list(heads), _network(heads, layout, jobs, texts), texts, [plan for _, plan in grown])
+    questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
+    network = _network(heads, layout, jobs, questions, texts)
+    return Judged(list(heads), network, questions, texts, [plans for _, plans in grown])
 
 
 def grow_trees(
@@ -85,14 +87,22 @@ def grow_trees(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-    instead: Sequence[Sequence[str]] = (),
+    instead: Judged | None = None,
 ) -> BoostedTrees:
-    """Trees as the plans of each variable say; where time is up, those of the text that stands ``instead``, or none."""
+    """Trees as the plans of each variable say; where time is up, those that were judged stand ``instead``, or none.
+
+    What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
+    """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = _all(lambda job: job.grown(plans[job.place]), jobs, options, advance)
-    others = instead or [[""] * len(job.questions) for job in jobs]
-    texts = [other if own is None else own for own, other in zip(grown, others, strict=True)]
-    return _network(heads, layout, jobs, texts)
+    questions = [job.questions for job in jobs]
+    texts = []
+    for place, own in enumerate(grown):
+        if own is None and instead is not None:
+            questions[place] = instead.questions[place]
+            own = instead.texts[place]
+        texts.append([""] * len(questions[place]) if own is None else own)
+    return _network(heads, layout, jobs, questions, texts)
 
 
 def all_rows(training: Rows, judges: Rows) -> Rows:
@@ -125,13 +135,17 @@ def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], options: TreeOptions, 
 
 
 def _network(
-    heads: Sequence[Head], layout: Layout, jobs: Sequence[_Job], texts: Sequence[Sequence[str]]
+    heads: Sequence[Head],
+    layout: Layout,
+    jobs: Sequence[_Job],
+    questions: Sequence[Sequence[Split]],
+    texts: Sequence[Sequence[str]],
 ) -> BoostedTrees:
     marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
     for job in jobs:
         frequencies = job.frequencies()
         marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
-    return BoostedTrees.of(layout, [job.questions for job in jobs], texts, [atoms_of(head) for head in heads], marginal)
+    return BoostedTrees.of(layout, questions, texts, [atoms_of(head) for head in heads], marginal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,12 +227,15 @@ class _Job:
 
     def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[str], Plan]:
         """The better of sharp and smooth trees for the questions of one depth."""
-        best = sum(one.baseline(*shown[1:]) for one in asked)
+        best: float | None = None
         texts, plan = [""] * len(asked), Plan()
         for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
             if over() and plan.rounds:
                 break
             boosters = [self._booster(one.split, least_rows, *shown) for one in asked]
+            if best is None:  # what no trees at all would score, on the same cells
+                pairs = zip(boosters, asked, strict=True)
+                best = sum(one.baseline(*shown[1:]) for booster, one in pairs if booster is not None)
             nats, rounds = self._rounds(boosters, asked, over)
             if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
                 best, plan = nats, Plan(rounds, least_rows)

@@ -153,6 +153,15 @@ def _trainers(run: Run, share: float) -> list[Trainer]:
 
 def _with_trees(run: Run, winner: Trainer | None) -> tuple[AnyOrderModel, dict[str, Any], bool]:
     """Trees, blended with the network if there is one; how the members scored; whether Ctrl-C cut growth short."""
+    # Also while rows are encoded and members weighed: whatever Ctrl-C meets here, a trained network must not be lost.
+    with deferred_interrupt() as interrupt:
+        model, scores = _grown_and_blended(run, winner, lambda: interrupt.requested)
+        return model, scores, interrupt.requested
+
+
+def _grown_and_blended(
+    run: Run, winner: Trainer | None, stop: Callable[[], bool]
+) -> tuple[AnyOrderModel, dict[str, Any]]:
     settings = run.settings
     training, validation = split_rows(settings, run.table, run.seed)
     if winner is None:
@@ -175,22 +184,16 @@ def _with_trees(run: Run, winner: Trainer | None) -> tuple[AnyOrderModel, dict[s
         options = replace(options, rounds=min(options.rounds, settings.training.steps))
     forest = _Forest(encoding, heads, rows, options, run.seed)
     final = all_rows(rows, judges) if len(run.table) <= options.refit_below else rows
-    with (
-        deferred_interrupt() as interrupt,
-        trees_bar(run.progress, (1 + options.members) * len(heads)) as advance,
-    ):
-        jobs = (JUDGED + options.members) * len(heads)
-        clock = Clock(jobs, tree_workers(options), deadline, lambda: interrupt.requested)
+    with trees_bar(run.progress, (1 + options.members) * len(heads)) as advance:
+        clock = Clock((JUDGED + options.members) * len(heads), tree_workers(options), deadline, stop)
         judged = forest.judged(judges, clock, advance)
         grown = [forest.grown(number, final, judged, clock, advance) for number in range(options.members)]
-        stopped = interrupt.requested
     protocol = protocols.build(settings.protocol)
     members = [] if winner is None else [Member("neural", core, [core])]
     models = [AnyOrderModel(encoding, network, own, protocol).eval() for own, network in grown]
     members.append(Member("trees", AnyOrderModel(encoding, judged.network, judged.heads, protocol).eval(), models))
     with torch_threads(settings.training.threads):
-        model, scores = blend(encoding, protocol, members, judges, run.seed)
-    return model, scores, stopped
+        return blend(encoding, protocol, members, judges, run.seed)
 
 
 @dataclass(frozen=True)
@@ -244,7 +247,7 @@ class _Forest:
             seed=self.seed + number,
             clock=clock,
             advance=advance,
-            instead=judged.texts if number == 0 else (),  # the first have the bins that were judged
+            instead=judged if number == 0 else None,  # the first have the bins that were judged
         )
 
     def _bins(self, number: int) -> list[Head]:

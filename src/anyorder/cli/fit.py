@@ -87,7 +87,8 @@ def fit(
     model.save(out)
     training = model.card.get("training", {})
     if training.get("interrupted"):
-        sys.stderr.write(f"anyorder: note: interrupted: kept the best of {training.get('steps')} steps\n")
+        kept = f"the best of {training['steps']} steps" if training.get("steps") else "the trees grown so far"
+        sys.stderr.write(f"anyorder: note: interrupted: kept {kept}\n")
     result = {"model": str(out), "rows": len(frame), "variables": len(model.schema.names), "card": model.card}
     if as_json:
         show.print_json(result)

@@ -266,6 +266,8 @@ class Binned(Head):
         """
         warp = warp or Warp.normal_scores(values)
         seen = np.unique(values)
+        if lattice is not None and len(seen) <= bins:
+            return cls(_cells_of(lattice, seen) or cls.edges, warp, lattice)
         if len(seen) <= bins:
             edges = (seen[1:] + seen[:-1]) / 2 if len(seen) > 1 else seen
         else:
@@ -276,7 +278,7 @@ class Binned(Head):
             index = lattice.index_reaching(torch.as_tensor(edges))
             edges = np.unique(lattice.edge(index).numpy())
             edges = edges[np.isfinite(edges)]
-        return cls(tuple(edges.tolist()), warp, lattice)
+        return cls(tuple(edges.tolist()) or cls.edges, warp, lattice)
 
     @property
     def size(self) -> int:
@@ -292,3 +294,14 @@ class Binned(Head):
     def start(self) -> Float[Tensor, " size"]:
         """The marginal itself."""
         return self.bins.log_widths.float()
+
+
+def _cells_of(lattice: Lattice, seen: Float[np.ndarray, " values"]) -> tuple[float, ...]:
+    """Edges that give every value seen a bin, those at the ends too: what lies beyond was never seen.
+
+    Found by the numbers of the points: half way between two neighbours lies an edge, which rounding must not decide.
+    """
+    index = lattice.index(torch.as_tensor(seen))
+    between = torch.floor((index[:-1] + index[1:]) / 2 - 0.25)
+    edges = lattice.edge(torch.cat([index[:1] - 1, between, index[-1:]]))
+    return tuple(edges[edges.isfinite()].tolist())
