@@ -239,7 +239,7 @@ SHORT_CHECKS = (
     "check_transformer_general",
     "check_readonly_memmap_input",
 )
-TREES = {"encoding": "standard", "trees": {"rounds": 2, "members": 1, "workers": 1}}
+TREES = {"encoding": "standard", "trees": {"rounds": 2, "members": 1, "threads": 1}}
 
 
 @pytest.mark.parametrize("estimator", [AnyOrderImputer, AnyOrderDensity])

@@ -22,7 +22,7 @@ from anyorder.train import Rows
 from anyorder.tree_classes import classes_of, tree_head
 from anyorder.tree_options import Clock, TreeOptions
 
-QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"workers": 1, "shown": 3000, "bins": 12}}
+QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"threads": 1, "shown": 3000, "bins": 12}}
 
 
 def rows(values: np.ndarray, observed: np.ndarray | None = None) -> Rows:
@@ -39,7 +39,7 @@ def grown(heads: list[Head], table: np.ndarray, options: TreeOptions, partners: 
         partners=partners,
     )
     cut = len(table) // 5
-    flags, clock = [False] * len(heads), Clock(len(heads), 1, None, lambda: False)
+    flags, clock = [False] * len(heads), Clock(len(heads), None, lambda: False)
     judged = judge_trees(
         heads, layout, flags, rows(table[cut:]), rows(table[:cut]), options,
         seed=0, clock=clock, advance=lambda: None,
@@ -73,7 +73,7 @@ def mixed() -> tuple[list[Head], np.ndarray]:
 
 @pytest.fixture(scope="module")
 def trees(mixed: tuple[list[Head], np.ndarray]) -> BoostedTrees:
-    return grown(*mixed, TreeOptions(shown=6000, rounds=60, workers=1))
+    return grown(*mixed, TreeOptions(shown=6000, rounds=60, threads=1))
 
 
 def test_subsets_have_uniform_sizes() -> None:
@@ -85,12 +85,12 @@ def test_subsets_have_uniform_sizes() -> None:
 
 
 def test_the_clock_shares_out_what_is_left() -> None:
-    clock = Clock(jobs=4, workers=2, deadline=time.monotonic() - 1, stop=lambda: False)
+    clock = Clock(jobs=4, deadline=time.monotonic() - 1, stop=lambda: False)
     assert clock.begin()()  # no time left
-    patient = Clock(jobs=4, workers=2, deadline=time.monotonic() + 60, stop=lambda: False)
+    patient = Clock(jobs=4, deadline=time.monotonic() + 60, stop=lambda: False)
     assert not patient.begin()()
     assert patient.jobs == 3
-    assert Clock(1, 1, None, stop=lambda: True).begin()()  # Ctrl-C
+    assert Clock(1, None, stop=lambda: True).begin()()  # Ctrl-C
 
 
 def test_classes_part_atoms_from_the_continuum() -> None:
@@ -157,7 +157,7 @@ def test_answers_are_those_of_the_law(mixed: tuple[list[Head], np.ndarray], tree
 def test_a_partner_is_never_used(mixed: tuple[list[Head], np.ndarray]) -> None:
     heads, table = mixed
     # Spike and flag tell all about each other; as partners neither may see the other.
-    trees = grown(heads, table, TreeOptions(shown=1000, rounds=10, workers=1), partners=(-1, -1, -1, 4, 3))
+    trees = grown(heads, table, TreeOptions(shown=1000, rounds=10, threads=1), partners=(-1, -1, -1, 4, 3))
     for place, partner in ((3, 4), (4, 3)):
         for booster in filter(None, trees.boosters()[place]):
             assert booster.feature_importance()[partner] == 0
@@ -227,12 +227,12 @@ def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray])
         groups=tuple(range(len(heads))),
         grid=(len(heads),),
     )
-    late = Clock(len(heads), 1, time.monotonic() - 1, lambda: False)
-    plans, options = [[Plan(5)]] * len(heads), TreeOptions(workers=1)
+    late = Clock(len(heads), time.monotonic() - 1, lambda: False)
+    plans, options = [[Plan(5)]] * len(heads), TreeOptions(threads=1)
     flags, quiet = [False] * len(heads), lambda: None
     none = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet)
     assert not any(booster for own in none.boosters() for booster in own)
-    clock = Clock(len(heads), 1, None, lambda: False)
+    clock = Clock(len(heads), None, lambda: False)
     some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
     assert [len(own) for own in some.boosters()] == [len(own) for own in some.splits]
     assert all(booster is not None for own in some.boosters() for booster in own)
@@ -246,11 +246,11 @@ def test_without_time_the_judged_trees_stand_in_as_they_were_judged() -> None:
     table = np.stack([np.concatenate([x[:240], x[240:] + 4]), few, 2 * x], axis=1).astype(np.float32)
     heads = [tree_head(GaussianMixture(2), table[:240, place], 12, 0.5) for place in range(3)]
     layout = Layout(levels=(0, 0, 0), sizes=tuple(head.size for head in heads), groups=(0, 1, 2), grid=(3,))
-    options, flags, quiet = TreeOptions(workers=1, shown=2000, rounds=15), [False] * 3, lambda: None
-    clock = Clock(3, 1, None, lambda: False)
+    options, flags, quiet = TreeOptions(threads=1, shown=2000, rounds=15), [False] * 3, lambda: None
+    clock = Clock(3, None, lambda: False)
     training, judges = rows(table[:240]), rows(table[240:])
     judged = judge_trees(heads, layout, flags, training, judges, options, seed=0, clock=clock, advance=quiet)
-    late = Clock(3, 1, time.monotonic() - 1, lambda: False)
+    late = Clock(3, time.monotonic() - 1, lambda: False)
     everything = all_rows(training, judges)
     kept = grow_trees(
         heads, layout, flags, everything, judged.plans, options, seed=0, clock=late, advance=quiet, instead=judged

@@ -11,7 +11,6 @@ than one: members of a blend.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -27,7 +26,7 @@ from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
 from anyorder.splits import Split, all_at_once, halves
 from anyorder.train import Rows
 from anyorder.tree_classes import atoms_of, classes_of
-from anyorder.tree_options import JUDGED, MOST_SHOWN, Clock, TreeOptions, tree_workers
+from anyorder.tree_options import JUDGED, MOST_SHOWN, Clock, TreeOptions
 
 T = TypeVar("T")
 STRIDE = 5  # rounds between two looks at the held-out rows
@@ -70,7 +69,7 @@ def judge_trees(
     A variable for which no time is left answers with its marginal.
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
-    grown = _all(lambda job: job.judged(judges), jobs, options, advance)
+    grown = _all(lambda job: job.judged(judges), jobs, advance)
     questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
     network = _network(heads, layout, jobs, questions, texts)
     return Judged(list(heads), network, questions, texts, [plans for _, plans in grown])
@@ -94,7 +93,7 @@ def grow_trees(
     What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
-    grown = _all(lambda job: job.grown(plans[job.place]), jobs, options, advance)
+    grown = _all(lambda job: job.grown(plans[job.place]), jobs, advance)
     questions = [job.questions for job in jobs]
     texts = []
     for place, own in enumerate(grown):
@@ -125,12 +124,13 @@ def _jobs(
     return [_Job(head, place, layout.partners, columns, rows, options, seed, clock) for place, head in enumerate(heads)]
 
 
-def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], options: TreeOptions, advance: Callable[[], None]) -> list[T]:
+def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], advance: Callable[[], None]) -> list[T]:
+    # One after the other: boosters that are trained at the same time share LightGBM's global count of threads, and a
+    # process that does so crashes now and then.
     results: list[T] = []
-    with ThreadPoolExecutor(tree_workers(options)) as pool:
-        for result in pool.map(work, jobs):
-            results.append(result)
-            advance()
+    for job in jobs:
+        results.append(work(job))
+        advance()
     return results
 
 
@@ -267,7 +267,11 @@ class _Job:
                     booster.update()
                 if len(one.truth):
                     scores[place] = scores[place] + booster.predict(
-                        one.unseen, raw_score=True, start_iteration=since, num_iteration=more
+                        one.unseen,
+                        raw_score=True,
+                        start_iteration=since,
+                        num_iteration=more,
+                        num_threads=self.options.threads,
                     )
                     nats += _log_score(np.asarray(scores[place]), one.truth)
             if nats > best + 1e-4 * cells:
@@ -308,7 +312,7 @@ class _Job:
             "bagging_fraction": 0.6,  # of the cells shown, for every round anew: quicker, and no worse
             "bagging_freq": 1,
             "feature_pre_filter": False,
-            "num_threads": 1,
+            "num_threads": options.threads,
             "verbose": -1,
             "seed": self.seed,
             "deterministic": True,

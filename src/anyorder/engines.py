@@ -38,7 +38,7 @@ from anyorder.schema import Kind, Schema
 from anyorder.threads import torch_threads
 from anyorder.train import Rows, Trainer
 from anyorder.tree_classes import tree_head
-from anyorder.tree_options import JUDGED, Clock, TreeOptions, tree_seconds, tree_workers
+from anyorder.tree_options import JUDGED, Clock, TreeOptions, tree_seconds
 from anyorder.warp import Warp
 
 Engine: TypeAlias = Literal["auto", "neural", "trees"]
@@ -185,7 +185,7 @@ def _grown_and_blended(
     forest = _Forest(encoding, heads, rows, options, run.seed)
     final = all_rows(rows, judges) if len(run.table) <= options.refit_below else rows
     with trees_bar(run.progress, (1 + options.members) * len(heads)) as advance:
-        clock = Clock((JUDGED + options.members) * len(heads), tree_workers(options), deadline, stop)
+        clock = Clock((JUDGED + options.members) * len(heads), deadline, stop)
         judged = forest.judged(judges, clock, advance)
         grown = [forest.grown(number, final, judged, clock, advance) for number in range(options.members)]
     protocol = protocols.build(settings.protocol)

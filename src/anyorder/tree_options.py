@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from anyorder.errors import UserError
 
-MOST_SHOWN = 400_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
+MOST_SHOWN = 200_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,16 @@ class TreeOptions:
     most_repeats: int = 80  # of one cell
     refit_below: int = 5_000  # rows: below, the trees that are kept are grown from the held-out rows as well
     most_rows: int = 50_000  # rows beyond which engine "auto" does without trees
-    workers: int = 0  # variables grown at a time; 0 = as many as there are cores
+    threads: int = (
+        1  # of LightGBM: more help on an idle machine, and hurt on a busy one, where they wait for each other
+    )
 
     def __post_init__(self) -> None:
-        for name in ("members", "bins", "rounds", "leaves", "shown", "most_repeats", "sharp", "smooth"):
+        for name in ("members", "bins", "rounds", "leaves", "shown", "most_repeats", "sharp", "smooth", "threads"):
             if getattr(self, name) < 1 + (name in ("bins", "leaves")):
                 raise UserError(f"trees: {name} must be {1 + (name in ('bins', 'leaves'))} or more")
         if not 0 < self.learning_rate <= 1:
             raise UserError(f"trees: learning_rate must lie in (0, 1], got {self.learning_rate!r}")
-
-
-def tree_workers(options: TreeOptions) -> int:
-    """How many variables are grown at a time."""
-    return options.workers or min(os.cpu_count() or 1, 8)
 
 
 JUDGED = 2  # times what a set of trees costs that is grown by plan: sharp ones and smooth ones are tried
@@ -50,25 +45,22 @@ SECONDS = 1e-4  # of one core for each cell that is shown, with all its rounds; 
 def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
     """About how long trees for a table of this size need if they are not hurried."""
     shown = min(options.shown, MOST_SHOWN // variables, rows * options.most_repeats)
-    return SECONDS * variables * shown * (JUDGED + options.members) / tree_workers(options)
+    return SECONDS * variables * shown * (JUDGED + options.members)
 
 
 class Clock:
     """Shares out the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
 
-    def __init__(self, jobs: int, workers: int, deadline: float | None, stop: Callable[[], bool]) -> None:
+    def __init__(self, jobs: int, deadline: float | None, stop: Callable[[], bool]) -> None:
         self.jobs = jobs
-        self.workers = workers
         self.deadline = deadline
         self.stop = stop
-        self._lock = threading.Lock()
 
     def begin(self, parts: int = 1) -> Callable[[], bool]:
         """Whether a variable that begins now has used up its part of the time: so many of the ``jobs``."""
         if self.deadline is None:
             return self.stop
         now = time.monotonic()
-        with self._lock:
-            part = max(self.deadline - now, 0.0) * min(self.workers * parts, self.jobs) / max(self.jobs, 1)
-            self.jobs -= parts
+        part = max(self.deadline - now, 0.0) * min(parts / max(self.jobs, 1), 1.0)
+        self.jobs -= parts
         return lambda: self.stop() or time.monotonic() > now + part
