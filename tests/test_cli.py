@@ -714,22 +714,68 @@ def test_fill_with_conformal_intervals(normal: str, tmp_path: Path, capsys: pyte
     held_out = pd.DataFrame({"rooms": rooms, "price": 10 + 2 * rooms + rng.normal(0, 6, 400)})  # wider than thought
     held_out.to_csv(tmp_path / "held.csv", index=False)
     table, out, ends = tmp_path / "holes.csv", tmp_path / "filled.csv", tmp_path / "ends.csv"
-    table.write_text("rooms,price\n6,\n5,20\n,\n", encoding="utf-8")
+    table.write_text("rooms,price\n6,\n5,20\n,12\n", encoding="utf-8")
     arguments = ["fill", normal, str(table), "-o", str(out), "--intervals", str(ends)]
     run(capsys, *arguments, "--held-out", str(tmp_path / "held.csv"), "--level", "0.8")
     lines = pd.read_csv(ends)
-    assert list(zip(lines["row"], lines["column"], strict=True)) == [(0, "price"), (2, "rooms"), (2, "price")]
-    from anyorder.tables import load
-
-    asked = load(normal).conformal(held_out).adjusted_level("price", 0.8)
-    assert asked > 0.9
-    reach = norm.ppf((1 + asked) / 2)
-    assert lines.loc[0, ["low", "high"]].tolist() == pytest.approx([22 - 3 * reach, 22 + 3 * reach], rel=1e-5)
-    wide = math.sqrt(13)
-    assert lines.loc[2, ["low", "high"]].tolist() == pytest.approx([20 - wide * reach, 20 + wide * reach], rel=1e-5)
+    assert list(zip(lines["row"], lines["column"], strict=True)) == [(0, "price"), (2, "rooms")]
+    # A price is always asked from the rooms and the other way round, as in the table: the reach is the (401 c)-th
+    # least distance of the 400 held-out cells from what the model expects there.
+    rank = math.ceil(401 * 0.8) - 1
+    reach = np.sort(np.abs(held_out["price"] - 10 - 2 * held_out["rooms"]))[rank]
+    assert reach > 1.5 * 3 * norm.ppf(0.9)
+    assert lines.loc[0, ["low", "high"]].tolist() == pytest.approx([22 - reach, 22 + reach], rel=1e-5)
+    reach = np.sort(np.abs(held_out["rooms"] - 5 - (held_out["price"] - 20) * 2 / 13))[rank]
+    centre = 5 - 8 * 2 / 13
+    assert lines.loc[1, ["low", "high"]].tolist() == pytest.approx([centre - reach, centre + reach], rel=1e-5)
     assert pd.read_csv(out)["price"].tolist()[:2] == pytest.approx([22, 20], rel=1e-4)
     assert "belong together" in refused(capsys, *arguments)
     assert "--level" in refused(capsys, *arguments, "--held-out", str(table), "--level", "1")
+    same = ["fill", normal, str(table), "-o", str(out), "--intervals", str(tmp_path / "." / "filled.csv")]
+    assert "name two files" in refused(capsys, *same, "--held-out", str(tmp_path / "held.csv"))
+    # Four rows say nothing at this level: no end at all, and not a word such as inf.
+    held_out.head(4).to_csv(tmp_path / "held.csv", index=False)
+    run(capsys, *arguments, "--held-out", str(tmp_path / "held.csv"), "--level", "0.9")
+    assert ends.read_text(encoding="utf-8") == "row,column,low,high,levels\n0,price,,,\n2,rooms,,,\n"
+
+
+def test_intervals_keep_to_bounds_and_notes_come_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from anyorder.encoding import Encoding, LatticeCodec, LevelCodec, LineCodec
+    from anyorder.heads import Categorical, DiscretizedLogisticMixture, Gaussian
+    from anyorder.model import AnyOrderModel
+    from anyorder.protocols import Canonical
+    from anyorder.tables import TableModel
+    from anyorder.warp import Warp
+
+    share = Variable("share", Kind.CONTINUOUS, bounds=(0.0, 1.0), declared=True)
+    count = Variable("count", Kind.INTEGER, dtype="int64", bounds=(0.0, None))
+    day = Variable("day", Kind.DATETIME, resolution="day", dtype="datetime64[us]")
+    town = Variable("town", Kind.CATEGORICAL, levels=("here", "there"), dtype="str")
+    codecs = (
+        LineCodec(share, Warp.affine(0.5, 0.2)),
+        LatticeCodec(count, Warp.affine(5.0, 2.0), 0, 10),
+        LatticeCodec(day, Warp.affine(19000.0, 30.0), 18000, 20000),
+        LevelCodec(town),
+    )
+    encoding = Encoding(Schema(tuple(codec.variable for codec in codecs)), codecs)
+    heads = [Gaussian(), *(DiscretizedLogisticMixture(1, codec.lattice) for codec in codecs[1:3]), Categorical(2)]
+    core = AnyOrderModel.build(encoding, heads, {"name": "residual_mlp", "width": 8}, Canonical(), seed=0).eval()
+    TableModel(core, {"created": "today"}).save(tmp_path / "m.anyorder")
+    table, held, ends = tmp_path / "holes.csv", tmp_path / "held.csv", tmp_path / "ends.csv"
+    table.write_text("share,count,day,town\n,4.5,,\n0.5,,2022-01-05,here\n0.25,,2022-01-06,there\n", encoding="utf-8")
+    held.write_text("share,count,day,town\n0.4,4,2022-01-09,nowhere\n0.3,2.5,2022-01-07,here\n", encoding="utf-8")
+    arguments = ["fill", str(tmp_path / "m.anyorder"), str(table), "-o", str(tmp_path / "filled.csv")]
+    arguments += ["--intervals", str(ends), "--held-out", str(held)]
+    assert "'nowhere'" in refused_late(capsys, *arguments)
+    notes = run(capsys, *arguments, "--unseen", "missing").err.splitlines()
+    lines = ends.read_text(encoding="utf-8").splitlines()
+    assert lines.pop(3) in ('0,town,,,"{here, there}"', '0,town,,,"{there, here}"')
+    expected = ["row,column,low,high,levels", "0,share,0.0,1.0,", "0,day,,,", "1,count,0.0,,", "2,count,0.0,,"]
+    assert lines == expected
+    assert len(notes) == 3
+    assert sum("1 in 'town'" in note for note in notes) == 1
+    assert sum("'count': 1 cell holds a fraction (4.5), in row 0, but" in note for note in notes) == 1
+    assert sum("'count': 1 cell holds a fraction (2.5), in row 1, but" in note for note in notes) == 1
 
 
 @pytest.mark.parametrize(

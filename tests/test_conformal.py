@@ -11,7 +11,10 @@ from scipy import stats
 
 from anyorder.conditional import Conditional
 from anyorder.conformal import conformal
+from anyorder.encoding import Encoding, LatticeCodec, LineCodec
 from anyorder.errors import UserError
+from anyorder.schema import Kind, Schema, Variable
+from anyorder.warp import Warp
 
 from models import categorical_model, categorical_table, gaussian_model
 
@@ -97,3 +100,62 @@ def test_the_promise_is_refused_for_another_question() -> None:
         conformal(model, categorical_table(20)).interval({}, "b")
     with pytest.raises(UserError, match="between 0 and 1"):
         adjusted.adjusted_level("v1", 90)
+
+
+def _alike(columns: int, correlation: float) -> np.ndarray:
+    return np.full((columns, columns), correlation) + (1 - correlation) * np.eye(columns)
+
+
+@pytest.mark.parametrize("hidden", [1, 6])
+def test_the_adjustment_is_for_the_holes_of_the_table(hidden: int) -> None:
+    """A model too sure of how columns hang together is the more wrong the more it is told; coverage is closed form."""
+    count, level = 8, 0.9
+    believed, truth = _alike(count, 0.9), _alike(count, 0.3)
+    names = [f"v{place}" for place in range(count)]
+    rng = np.random.default_rng(0)
+    held_out = pd.DataFrame(rng.multivariate_normal(np.zeros(count), truth, 2000), columns=names)
+    table = held_out.iloc[:80].copy()
+    for row in range(len(table)):
+        table.iloc[row, [(row + step) % count for step in range(hidden)]] = np.nan
+    model = gaussian_model(np.zeros(count), believed)
+    # Every hole of v0 stands beside as many others, wherever they are: columns are exchangeable.
+    known = list(range(hidden, count))
+    gain = believed[0, known] @ np.linalg.inv(believed[np.ix_(known, known)])
+    scale = math.sqrt(1 - gain @ believed[known, 0])
+    wrong = math.sqrt(1 - 2 * gain @ truth[known, 0] + gain @ truth[np.ix_(known, known)] @ gain)
+
+    def covers(asked: float) -> float:
+        return float(2 * stats.norm.cdf(stats.norm.ppf((1 + asked) / 2) * scale / wrong) - 1)
+
+    adjusted = conformal(model, held_out, like=table)
+    assert (adjusted.variable == 0).sum() == 2000  # every row has its say about every column
+    error = math.sqrt(level * (1 - level) / 2000)
+    for name in names:
+        assert covers(adjusted.adjusted_level(name, level)) == pytest.approx(level, abs=4 * error)
+    if hidden == 1:  # a random number of known cells is another sort of question
+        assert covers(conformal(model, held_out).adjusted_level("v0", level)) < level - 0.03
+    lines = adjusted.intervals(table.head(3), level)
+    expected = table.iloc[0, known].to_numpy() @ gain
+    reach = stats.norm.ppf((1 + adjusted.adjusted_level("v0", level)) / 2) * scale
+    assert len(lines) == 3 * hidden
+    assert lines.loc[0, ["low", "high"]].tolist() == pytest.approx([expected - reach, expected + reach], abs=1e-5)
+
+
+def test_fractions_are_evidence_and_never_judged() -> None:
+    mean, covariance = np.array([0.5, -1.0]), np.array([[1.0, 0.6], [0.6, 2.0]])
+    core = gaussian_model(mean, covariance)
+    whole, other = Variable("whole", Kind.INTEGER, dtype="int64"), Variable("other", Kind.CONTINUOUS)
+    codecs = (LatticeCodec(whole, Warp.affine(10.0, 4.0), 0, 20), LineCodec(other, Warp.affine(0.0, 1.0)))
+    core.encoding = Encoding(Schema((whole, other)), codecs)
+    held_out = pd.DataFrame({"whole": [4.5, 7.0, 8.25, 30.0], "other": [0.3, -2.0, 1.0, 0.5]})
+    with pytest.warns(UserWarning, match="2 cells hold fractions"):
+        adjusted = conformal(core, held_out, like=pd.DataFrame({"whole": [3, None], "other": [None, 1.0]}))
+    assert (adjusted.variable == 0).sum() == 2
+    centre = mean[1] + 0.6 * ((held_out["whole"] - 10) / 4 - mean[0])
+    depth = np.abs(2 * stats.norm.cdf((held_out["other"] - centre) / math.sqrt(2 - 0.36)) - 1)
+    assert np.sort(adjusted.depth[adjusted.variable == 1]) == pytest.approx(np.sort(depth), abs=1e-6)
+    # The table to fill: one note for all of it, not one for every cell.
+    table = pd.DataFrame({"whole": [4.5, 5.5, 6.0], "other": [None, None, None]}, dtype=float)
+    with pytest.warns(UserWarning, match="2 cells hold fractions") as said:
+        assert len(adjusted.intervals(table, 0.5)) == 3
+    assert len(said) == 1

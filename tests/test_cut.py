@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import logistic, norm
 
 from anyorder.cut import Cut
 from anyorder.heads import Head
@@ -15,6 +16,7 @@ from anyorder.heads.binned import Binned
 from anyorder.heads.blend import Blend
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixture
+from anyorder.heads.gaussian import Gaussian
 from anyorder.heads.gaussian_mixture import GaussianMixture
 from anyorder.heads.spiked import Spiked
 from anyorder.lattice import Lattice
@@ -144,3 +146,44 @@ def test_the_entropy_of_a_set_for_a_whole_batch() -> None:
     mass = mass / mass.sum(0)
     found = Cut(base, Points(values)).entropy()
     assert found.tolist() == pytest.approx((-(mass * mass.log()).sum(0)).tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("far", [3.0, 6.0, 8.0, 12.0, 36.0])
+def test_upper_tails_keep_their_digits(far: float) -> None:
+    """The mass, quantiles, cdf and mean of a normal beyond so many deviations, down to 1e-284."""
+    scale = math.exp(-0.2)
+    law = Gaussian()(torch.tensor([[0.3, -0.2], [5.0, 0.4]], dtype=torch.float64))
+    start = 0.3 + far * scale
+    region = Interval(start, math.inf, start, math.inf)
+    assert float(region.log_mass(law)[0]) == pytest.approx(norm.logsf(far), abs=1e-11)
+    assert float(region.log_mass(law)[1]) == pytest.approx(norm.logsf((start - 5.0) / math.exp(0.4)), abs=1e-11)
+    cut, levels = Cut(law, region), np.array([1e-6, 0.1, 0.5, 0.999])
+    places = 0.3 + scale * norm.isf(norm.sf(far) * (1 - levels))
+    found = cut.quantile(torch.as_tensor(levels)[:, None])[:, 0].numpy()
+    np.testing.assert_allclose(found, places, rtol=1e-9 if far == 3 else 1e-13)
+    np.testing.assert_allclose(cut.cdf(torch.as_tensor(places)[:, None])[:, 0].numpy(), levels, rtol=1e-6)
+    assert float(cut.mean()[0]) == pytest.approx(0.3 + scale * math.exp(norm.logpdf(far) - norm.logsf(far)), abs=1e-6)
+
+
+def test_wrapped_upper_tails_keep_their_digits() -> None:
+    """P(X > x) of a normal cut at 20 and of one with an atom at 9.5, and of whole numbers, each by its closed form."""
+    features = torch.tensor([[0.3, -0.2]], dtype=torch.float64)
+    line = norm(0.3, math.exp(-0.2))
+    above = Interval(8.5, math.inf, 8.5, math.inf)
+    assert line.sf(8.5) < 1e-20
+    bounded = Bounded(Gaussian(), -1.0, 20.0)(features)
+    whole = line.sf(-1.0) - line.sf(20.0)
+    assert float(above.log_mass(bounded)) == pytest.approx(line.logsf(8.5) - math.log(whole), abs=1e-9)
+    assert float(Interval(25.0, math.inf, 25.0, math.inf).log_mass(bounded)) == -math.inf
+    weight = 1 / (1 + math.exp(50.0))
+    spiked = Spiked((9.5,), Gaussian())(torch.cat([torch.tensor([[-50.0]], dtype=torch.float64), features], dim=-1))
+    assert float(above.log_mass(spiked).exp()) == pytest.approx((1 - weight) * line.sf(8.5) + weight, rel=1e-9)
+    counts = DiscretizedLogisticMixture(1, WHOLE)(torch.tensor([[0.0, 0.0, -1.0]], dtype=torch.float64))
+    law = logistic(10 + 5 * float(counts.means[0, 0]), 5 * math.exp(float(counts.log_scales[0, 0])))
+    region = _between(WHOLE, 120, None)
+    assert law.sf(119.5) < 1e-20
+    assert float(region.log_mass(counts)) == pytest.approx(law.logsf(119.5), abs=1e-6)
+    levels = np.linspace(0.01, 0.99, 50)
+    drawn = WHOLE.index(region.draw(counts, torch.as_tensor(levels)[:, None])[:, 0]).numpy()
+    reached = 1 - law.sf(np.arange(120, 400) + 0.5) / law.sf(119.5)
+    np.testing.assert_array_equal(drawn, 120 + np.searchsorted(reached, levels))

@@ -13,19 +13,24 @@ import torch
 from scipy.stats import norm
 
 import anyorder as ao
+from anyorder.answer import Answer
 from anyorder.conditional import Conditional
+from anyorder.cut import Cut
 from anyorder.encoding import Encoding, LatticeCodec, LineCodec
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate, mean_of, quotient, weighted_mean
 from anyorder.evidence import MISSING, Between, OneOf, read_evidence
-from anyorder.heads import Categorical, DiscretizedLogisticMixture, Gaussian
+from anyorder.families import head_for
+from anyorder.heads import Categorical, DiscretizedLogisticMixture, Gaussian, Spiked
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
+from anyorder.ranged_answer import RangedAnswer
 from anyorder.region import Interval, Points, intersection
 from anyorder.regions import event_region, region_of, understand
 from anyorder.schema import Kind, Schema, Variable
 from anyorder.tables import TableModel
 from anyorder.warp import Warp
+from anyorder.weighted import Weighted
 
 from models import gaussian_model
 
@@ -245,10 +250,6 @@ def test_errors_of_means_and_ratios_are_those_of_simulation() -> None:
 
 def test_a_spike_on_an_end_counts_whole() -> None:
     """P(X = 0) = w and w_0 N(0, 1) elsewhere: both ends of a closed range take the spike, an open end leaves it out."""
-    from scipy.stats import norm
-
-    from anyorder.heads import Spiked
-
     variable = Variable("rain", Kind.SPIKED, atoms=(0.0,))
     frame = pd.DataFrame({"rain": [0.0, 0.0, 0.0, 1.0, 2.0, -2.5]})
     encoding = Encoding.fit(frame, Schema((variable,)), "standard")
@@ -270,6 +271,54 @@ def test_a_spike_on_an_end_counts_whole() -> None:
     drawn = region_of(encoding, "rain", Between(0, 1)).draw(law, levels)[:, 0]
     assert bool((drawn >= zero).all() & (drawn <= one).all())
     assert float((drawn == zero).double().mean()) == pytest.approx(weight / (weight + rest), abs=0.02)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_an_atom_outside_the_range_is_no_mode(mixed: bool) -> None:
+    """Beyond the spike a normal is left, cut to the range: its mode and its least sets are known."""
+    variable = Variable("rain", Kind.SPIKED, atoms=(0.0,))
+    encoding = Encoding.fit(pd.DataFrame({"rain": [0.0, 0.0, 0.0, 4.0, 8.0, -3.0]}), Schema((variable,)), "standard")
+    law = Spiked((encoding.encode_value("rain", 0.0),), Gaussian())(
+        torch.tensor([[3.0, 1.0, -0.4]] * 2, dtype=torch.float64)
+    )
+    low, high, middle = (float(encoding.encode_value("rain", x)) for x in (2.0, 30.0, 2.5))
+    slope = (30.0 - 2.0) / (high - low)  # an affine codec
+
+    def units(z: float) -> float:
+        return 2.0 + slope * (z - low)
+
+    cut = Cut(law, region_of(encoding, "rain", Between(2.0, 30.0)))
+    answer = Answer(variable, encoding, cut)
+    if mixed:
+        answer = RangedAnswer(variable, encoding, Weighted(cut, torch.tensor([0.5, 0.5]).double()), "by hand")
+    assert low < middle < 1.0 < high
+    assert float(answer.mode()) == pytest.approx(units(1.0), abs=0.1)
+    (found,) = answer.hdi(0.5)
+    line = norm(1.0, math.exp(-0.4))
+    inside = line.cdf(high) - line.cdf(low)
+    reach = -line.ppf(0.5 - inside / 4) + 1.0  # symmetric about the mode, as both ends lie inside
+    assert [float(end) for end in found] == pytest.approx([units(1 - reach), units(1 + reach)], abs=0.1)
+    around = Cut(law, region_of(encoding, "rain", Between(-1.0, 30.0)))
+    assert Answer(variable, encoding, around).mode() == 0.0
+    assert Answer(variable, encoding, around).hdi(0.5) == [(0.0, 0.0)]
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (None, 1.0), (0.0, None)])
+def test_up_to_a_bound_there_is_nothing(low: float | None, high: float | None) -> None:
+    variable = Variable("share", Kind.CONTINUOUS, bounds=(low, high), declared=True)
+    encoding = Encoding.fit(pd.DataFrame({"share": np.linspace(0.02, 0.97, 50)}), Schema((variable,)))
+    head = head_for(encoding.codecs[0], 2, {})
+    network = {"name": "residual_mlp", "width": 8, "blocks": 1}
+    core = AnyOrderModel.build(encoding, [head], network, Canonical(), seed=0).eval()
+    below = [] if low is None else ["share <= 0", "share=-5..0", "share < 0", "share=..0"]
+    above = [] if high is None else ["share >= 1", "share=1..5", "share > 1", "share=1.."]
+    for event in (*below, *above):
+        found = Conditional(core).prob(event)
+        assert (found.value, found.standard_error, found.method) == (0.0, 0.0, "exact"), event
+        with pytest.raises(UserError, match="probability 0 under the model"):
+            Conditional(core, {"share": event.removeprefix("share").removeprefix("=")})["share"].mean()
+    with pytest.raises(UserError, match="no more than one point"):
+        Conditional(core).prob("share=0..0")
 
 
 def test_a_fraction_among_whole_numbers_is_evidence_but_no_answer() -> None:

@@ -12,6 +12,7 @@ import torch
 from typer.testing import CliRunner
 
 import anyorder as ao
+from anyorder.anomaly import row_scores
 from anyorder.cli import app
 from anyorder.encoding import Encoding, LevelCodec, LineCodec
 from anyorder.errors import UserError
@@ -308,3 +309,48 @@ def test_reports_are_about_columns_and_not_about_indicators(frame: pd.DataFrame,
     assert list(adjusted.adjusted_levels([0.9])["variable"]) == ["z", "y"]
     assert set(adjusted.known.tolist()) == {0, 1}
     assert set(adjusted.variable.tolist()) == {0, 1}
+
+
+def test_contradictions_about_a_hole_are_not_swallowed(model: ao.TableModel) -> None:
+    missing = float(model.prob("missing(y)=true"))
+    for event in ("y=missing, missing(y)=false", "missing(y)=false, y=missing"):
+        assert float(model.prob(event)) == 0.0
+        assert float(model.prob(f"{event} | z=a")) == 0.0
+        assert float(model.prob(f"{event}, z=a")) == 0.0
+    assert float(model.prob("y=missing, missing(y)=true")) == pytest.approx(missing, rel=1e-9)
+    assert float(model.given({"missing(z)": False}).prob("missing(y)={true, false}, y=missing")) == pytest.approx(
+        float(model.given({"missing(z)": False}).prob("missing(y)=true")), rel=1e-9
+    )
+    for evidence in ({"y": ao.MISSING, "missing(y)": False}, {"missing(y)": "false", "y": "missing"}):
+        with pytest.raises(UserError, match=r"contradicts itself about 'missing\(y\)'"):
+            model.given(evidence)
+    with pytest.raises(UserError, match="contradicts itself"):
+        model.given(y=ao.MISSING).given({"missing(y)": False})
+    alone = model.given(y=ao.MISSING)["z"].probs()
+    for other in (True, ao.OneOf(True, False)):  # a statement that adds nothing changes nothing
+        assert model.given({"missing(y)": other, "y": ao.MISSING})["z"].probs() == alone
+
+
+def test_rows_are_not_surprising_for_their_holes(model: ao.TableModel) -> None:
+    """The law of the known cells given which are missing has four points at most: its tails can be summed."""
+    rows = pd.DataFrame(
+        [(z, y) for z in ("a", "b", None) for y in ("yes", "no", None)], columns=["z", "y"], dtype=object
+    )
+    samples = 2000
+    scores = row_scores(model.core, rows, samples=samples, seed=3)
+    for place, row in rows.iterrows():
+        given = model.given({f"missing({name})": pd.isna(row[name]) for name in ("z", "y")})
+        known = [name for name in ("z", "y") if not pd.isna(row[name])]
+        if not known:
+            assert scores.loc[place].tolist() == [0.0, 1.0]
+            continue
+        values = {"z": ("a", "b"), "y": ("yes", "no")}
+        law = {
+            each: given.log_prob(dict(zip(known, each, strict=True))).value
+            for each in itertools.product(*(values[name] for name in known))
+        }
+        assert sum(np.exp(list(law.values()))) == pytest.approx(1, abs=1e-5)
+        own = law[tuple(row[known])]
+        tail = sum(np.exp(nats) for nats in law.values() if nats <= own + 1e-6)
+        assert scores.loc[place, "surprise"] == pytest.approx(-own, abs=1e-5)
+        assert scores.loc[place, "probability"] == pytest.approx(tail, abs=4 * np.sqrt(0.25 / samples))

@@ -4,7 +4,8 @@ A cell's surprise is -log p(x_i | all other known cells of its row), in nats; it
 value at least as extreme would be seen there: two-sided for numbers, the mass of levels at most as likely for others.
 Surprise depends on the units of a column, a probability does not, so anomalies are ranked by probability.
 A row's surprise is -log p of all its known cells; its tail probability is the share of the model's own draws, with
-holes in the same places, that are less likely still.
+holes in the same places, that are less likely still. Where missingness is modelled, both are given which cells are
+missing: a row is never surprising for its holes alone, only for what stands beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from anyorder.encoding import Unseen
 from anyorder.errors import UserError
 from anyorder.impute import fill_point
 from anyorder.judged import Judged, judge
+from anyorder.missingness import of_columns
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
 
@@ -100,20 +102,34 @@ def row_scores(
     """Per row its surprise in nats and (1 + draws less likely) / (1 + draws): a p-value under the model.
 
     Rows are compared with draws that are looked at in the same columns, so a row with holes is not thought likely
-    merely because there is less of it. The cost is ``samples`` rows for every pattern of holes.
+    merely because there is less of it, nor unlikely because holes are rare. The cost is ``samples``
+    rows for every pattern of holes.
     """
     if samples < 1:
         raise UserError(f"samples must be 1 or more, got {samples}")
     values, observed = model.encoding.encode(frame, unseen)
-    nats = log_probs(model, torch.as_tensor(values), Query.marginal(torch.as_tensor(observed)), seed=seed)[0]
-    nothing = torch.zeros(samples, model.variables, dtype=torch.bool)
-    drawn = draws(model, torch.zeros(nothing.shape, dtype=torch.float64), Query(nothing, ~nothing), seed=seed)
+    cells = of_columns(model.schema, observed)
+    marks = observed & ~cells
+    query = Query(torch.as_tensor(marks), torch.as_tensor(cells))
+    nats = log_probs(model, torch.as_tensor(values), query, seed=seed)[0]
     tail = np.ones(len(values))
-    patterns, where = np.unique(observed, axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
-        asked = Query.marginal(torch.as_tensor(pattern).expand(samples, -1).clone())
-        theirs = np.sort(log_probs(model, torch.as_tensor(drawn), asked, seed=seed)[0])
+    patterns, where = np.unique(
+        np.concatenate([observed, np.where(marks, values, 0.0)], axis=1), axis=0, return_inverse=True
+    )
+    everything: np.ndarray | None = None  # draws without any evidence serve every pattern
+    for number in range(len(patterns)):
         mine = np.flatnonzero(where.ravel() == number)
+        evidence, asked = (torch.as_tensor(part[mine[0]]).expand(samples, -1).clone() for part in (marks, cells))
+        if bool(evidence.any()):
+            told = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
+            drawn = draws(model, told, Query(evidence, asked), seed=seed)
+        else:
+            if everything is None:
+                nothing = torch.zeros_like(asked)
+                whole = torch.as_tensor(of_columns(model.schema, (~nothing).numpy()))
+                everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed)
+            drawn = everything
+        theirs = np.sort(log_probs(model, torch.as_tensor(drawn), Query(evidence, asked), seed=seed)[0])
         tail[mine] = (1 + np.searchsorted(theirs, nats[mine], side="right")) / (1 + samples)
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)
 

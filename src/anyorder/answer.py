@@ -120,11 +120,16 @@ class Answer:
 
     def mode(self) -> Any:
         """The most probable level (or atom), or the point of highest density on a fine grid of quantiles."""
-        if self.variable.levels or self.kind == "spiked":
-            probabilities = self.probs()
+        probabilities = self.probs() if self.variable.levels else self._atoms()
+        if probabilities:
             return max(probabilities, key=lambda level: probabilities[level])
         grid = self._decode(self.spread(499))
         return grid[int(np.argmax(self.log_prob(grid)))]
+
+    def _atoms(self) -> dict[Any, float]:
+        """The atoms of a spiked variable that can happen: a range leaves out those beyond it."""
+        found = self.probs() if self.kind == "spiked" else {}
+        return {atom: probability for atom, probability in found.items() if probability > 0}
 
     def hdi(self, level: float = 0.9) -> list[Any]:
         """The smallest set that holds the variable with probability ``level``: levels, or intervals (low, high)."""

@@ -51,11 +51,14 @@ def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
     if len(off):
         value, label = plain(column.iloc[int(off[0])]), column.index[off[0]]
         alone = isinstance(label, str) and label == SINGLE
-        which = (
-            f"{value} is no whole number" if alone else f"{len(off)} cells hold fractions, the first ({value}) in row"
-        )
+        if alone:
+            which = f"{value} is no whole number"
+        elif len(off) == 1:
+            which = f"1 cell holds a fraction ({value}), in row {label}"
+        else:
+            which = f"{len(off)} cells hold fractions, the first ({value}) in row {label}"
         warnings.warn(
-            f"column {name!r}: {which}{'' if alone else f' {label}'}, but all were whole in training; read as given. "
+            f"column {name!r}: {which}, but all were whole in training; read as given. "
             f"If it can hold fractions, fit with {advice.kind(name, 'continuous')}",
             UserWarning,
             stacklevel=6,

@@ -28,7 +28,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
 from anyorder.ranged import DRAWS, Ranged, event_of
-from anyorder.region import Region
+from anyorder.region import Region, agreement
 from anyorder.regions import understand
 from anyorder.schema import Kind
 from anyorder.truncated import Particles
@@ -70,14 +70,9 @@ class Conditional:
         self.model = model
         self.evidence = dict(evidence or {})
         self.draws, self.seed = draws, seed
-        self._encoded: dict[int, float] = {}
-        regions: dict[int, Region] = {}
-        for name, said in self.evidence.items():
-            place, found = understand(model.encoding, name, said, evidence=True)
-            if isinstance(found, Region):
-                regions[place] = found
-            else:
-                self._encoded[place] = found
+        found = _together(model, self.evidence)
+        self._encoded = {place: said for place, said in found.items() if not isinstance(said, Region)}
+        regions = {place: said for place, said in found.items() if isinstance(said, Region)}
         self._ranged = Ranged(model, *self._row(), regions, draws, seed)
         for name in asked or ():
             if model.schema.index(name) in self._encoded:
@@ -237,6 +232,22 @@ class Conditional:
             values[0, index] = value
             known[0, index] = True
         return values, known
+
+
+def _together(model: AnyOrderModel, evidence: Mapping[str, Any]) -> dict[int, float | Region]:
+    """What is known of every variable that the evidence speaks of: its model value, or the region it lies in."""
+    found: dict[int, float | Region] = {}
+    for name, said in evidence.items():
+        place, told = understand(model.encoding, name, said, evidence=True)
+        # A column said to be missing speaks of its indicator, which may be named as well.
+        both = agreement(found[place], told) if place in found else told
+        if both is None:
+            raise UserError(
+                f"the evidence contradicts itself about {model.schema.names[place]!r}: {name}={said} does not agree "
+                "with the rest of it; leave one of the two out"
+            )
+        found[place] = both
+    return found
 
 
 def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Protocol]:

@@ -52,7 +52,8 @@ def highest_density(answer: Described, level: float) -> list[Any]:
         return _points(answer, grid, reached, level)
     units = answer.measure(grid)
     mass, width = np.diff(reached), np.diff(units)
-    atoms = answer.probs() if answer.variable.atoms else {}
+    # An atom without mass lies outside a range that is known: it belongs to no set.
+    atoms = {atom: held for atom, held in answer.probs().items() if held > 0} if answer.variable.atoms else {}
     for atom, held in atoms.items():  # a cell holds what lies above its lower end, up to its upper one
         cell = int(np.searchsorted(units, atom)) - 1
         if 0 <= cell < len(mass):

@@ -98,7 +98,8 @@ class Ranged:
             place, region = event_region(self.model.encoding, name, said)
             if place in exact:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
-            wanted[place] = region
+            # A column that is missing and its indicator are one variable: both statements must hold.
+            wanted[place] = (intersection(wanted[place], region) or Nothing()) if place in wanted else region
         if not self.regions:
             count = 1 if len(wanted) == 1 else self.draws
             return self._draw(wanted, count, self.seed, draw_last=False).probability(self.method)

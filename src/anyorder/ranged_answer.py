@@ -70,7 +70,7 @@ class RangedAnswer(Answer):
 
     def mode(self) -> Any:
         """As of an exact answer; the error is the spread of the modes of resampled draws."""
-        if self.variable.levels or self.variable.kind in ("spiked", "datetime"):
+        if self.variable.levels or self.variable.kind == "datetime" or self._atoms():
             return super().mode()
         places = self.spread(PLACES)
         each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(places)).numpy()

@@ -2,8 +2,9 @@
 
     P(low <= X <= high) = F(high) - F(just below low),        x = F^-1(F(just below low) + u P)
 
-Both ends belong to a region, so on lattices and levels the cdf is taken half a step outside. Everything is float64; a
-range in the upper tail has an absolute error of some 1e-16, so below 1e-13 few digits of its probability are left.
+Both ends belong to a region, so on lattices and levels the cdf is taken half a step outside. Everything is float64.
+Where the difference of two cdfs would leave few digits, in the upper tail above all, the family itself says the
+logarithm of the probability (:meth:`~anyorder.heads.base.Distribution.log_between`), and draws are found by halving.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from anyorder.heads._sums import lattice_of
 from anyorder.heads.base import Distribution
+
+LITTLE = 1e-4  # a difference of cdfs has an absolute error of 1e-16: below this probability twelve digits are not left
+LEAST = math.log(1e-300)  # less than this is nothing, as in the lower tail, where a cdf of float64 ends
+DOUBLINGS, HALVINGS = 60, 80
 
 
 class Region(ABC):
@@ -84,14 +90,43 @@ class Interval(Region):
     upto: float
 
     def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
-        return self._ends(distribution)[1].log()
+        _, mass = self._ends(distribution)
+        nats = mass.log()
+        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+            exact = self._log_between(distribution, self.before)
+            nats = torch.where(mass < LITTLE, exact.masked_fill(exact < LEAST, -math.inf), nats)
+        return nats
 
     def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         lower, mass = self._ends(distribution)
         # Never quite zero: the quantile at 0 of an open tail is no number.
         at = (lower + level * mass).clamp(min=1e-300, max=1 - 1e-16)
         found = distribution.quantile(at).double()
+        # A lower tail has all its digits in the level; of an upper one they are lost.
+        few = (mass < LITTLE) & (lower > 0.5)
+        if _keeps_digits(distribution) and bool(few.any()):
+            found = torch.where(few, self._from_above(distribution, level), found)
         return found.clamp(self.least, self.most).nan_to_num(nan=0.0)
+
+    def _from_above(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Where so much of the region lies above that ``level`` of it lies below, by halving."""
+        nats = self._log_between(distribution, self.before) + torch.log1p(-level.double().clamp(max=1 - 1e-16))
+        low = torch.full_like(nats, self.before)
+        high = torch.full_like(nats, self.upto)
+        if math.isinf(self.upto):
+            step = torch.ones_like(nats)
+            for _ in range(DOUBLINGS):
+                short = self._log_between(distribution, low + step) > nats
+                if not bool(short.any()):
+                    break
+                step = torch.where(short, 2 * step, step)
+            high = low + step
+        for _ in range(HALVINGS):
+            middle = low + (high - low) / 2
+            short = self._log_between(distribution, middle) > nats
+            low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+        lattice = lattice_of(distribution) if distribution.discrete else None
+        return high if lattice is None else lattice.nearest(low)
 
     def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
         return (value >= self.before) & (value <= self.upto)
@@ -99,7 +134,19 @@ class Interval(Region):
     def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         lower, mass = self._ends(distribution)
         reached = (distribution.cdf(value.double()).double() - lower).clamp(min=0.0)
-        return torch.where(value >= self.most, mass, torch.minimum(reached, mass))
+        whole = self.log_mass(distribution).exp()
+        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+            end = value.double().clamp(self.before, self.upto)
+            exact = distribution.log_between(torch.full_like(end, self.before), end).double().exp()
+            reached = torch.where(mass < LITTLE, exact.masked_fill(value < self.before, 0.0), reached)
+        return torch.where(value >= self.most, whole, torch.minimum(reached, whole))
+
+    def _log_between(self, distribution: Distribution, start: float | Tensor) -> Float[Tensor, "*batch"]:
+        """log P(start <= X, and X in the region)."""
+        place = torch.as_tensor(start, dtype=torch.float64).expand(
+            torch.broadcast_shapes(torch.as_tensor(start).shape, distribution.shape)
+        )
+        return distribution.log_between(place, torch.full_like(place, self.upto)).double()
 
     def _ends(self, distribution: Distribution) -> tuple[Tensor, Tensor]:
         """P(X below the region) and P(X inside it)."""
@@ -125,6 +172,11 @@ class Nothing(Region):
         return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
 
 
+def _keeps_digits(distribution: Distribution) -> bool:
+    """Whether the family has a way of its own to say a small probability, or only the difference of its cdfs."""
+    return type(distribution).log_between is not Distribution.log_between
+
+
 def _at(function: object, distribution: Distribution, place: float, without: float) -> Float[Tensor, "*batch"]:
     if math.isinf(place):
         return torch.full(distribution.shape, without, dtype=torch.float64)
@@ -144,3 +196,10 @@ def intersection(one: Region, other: Region) -> Region | None:
     assert isinstance(points, Points)
     inside = tuple(value for value in points.values if bool(rest.contains(torch.tensor(value, dtype=torch.float64))))
     return Points(inside) if inside else None
+
+
+def agreement(one: float | Region, other: float | Region) -> float | Region | None:
+    """What two statements about one variable leave of it, each a value or a region; None where they contradict."""
+    regions = [said if isinstance(said, Region) else Points((said,)) for said in (one, other)]
+    shared = intersection(*regions)
+    return shared.values[0] if isinstance(shared, Points) and len(shared.values) == 1 else shared

@@ -144,6 +144,11 @@ def _within_bounds(variable: Variable, said: Between) -> Between | None:
         high is not None and least is not None and (high < least or (high == least and said.high_open))
     ):
         return None
+    if variable.kind is Kind.CONTINUOUS and (
+        (high is not None and high == least and (low is None or low < least))
+        or (low is not None and low == most and (high is None or high > most))
+    ):
+        return None  # of a range from beyond a bound up to it, one point is left
     if low is not None and least is not None and low < least:
         said = replace(said, low=least, low_open=False)
     if high is not None and most is not None and high > most:

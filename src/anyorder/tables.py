@@ -151,10 +151,22 @@ class TableModel:
         return calibrate(self.core, as_pandas(frame), seed=seed, repeats=repeats)
 
     def conformal(
-        self, frame: Any, seed: int = 0, *, given: Sequence[str] | None = None, by_known: bool = False
+        self,
+        frame: Any,
+        seed: int = 0,
+        *,
+        given: Sequence[str] | None = None,
+        like: Any = None,
+        by_known: bool = False,
+        unseen: Unseen = "refuse",
     ) -> Conformal:
-        """Intervals and sets whose coverage holds however wrong the model is, from rows not used in training."""
-        return conformal(self.core, as_pandas(frame), given=given, by_known=by_known, seed=seed)
+        """Intervals and sets whose coverage holds however wrong the model is, from rows not used in training.
+
+        ``given``: for evidence on just these columns. ``like``: for filling this table, whose holes the rows are given.
+        """
+        table = None if like is None else as_pandas(like)
+        held_out = as_pandas(frame)
+        return conformal(self.core, held_out, given=given, like=table, by_known=by_known, seed=seed, unseen=unseen)
 
     def surprise(self, frame: Any, *, unseen: Unseen = "refuse") -> Any:
         """-log p(cell | the rest of its row) for every known cell, in nats; a frame."""

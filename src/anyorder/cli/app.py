@@ -9,7 +9,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         # A warning of the library is a remark to the user, not a line of source code.
-        warnings.showwarning = _remark
+        warnings.showwarning = _remarks()
         warnings.simplefilter("default", UserWarning)
         return _run(given)
 
@@ -70,9 +70,17 @@ def _run(given: list[str]) -> int:
         return 1
 
 
-def _remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    if issubclass(category, UserWarning):
-        sys.stderr.write("anyorder: note: " + " ".join(str(message).split()) + "\n")
+def _remarks() -> Callable[..., None]:
+    """What writes notes, each of them once: a command may read a table more than once."""
+    said: set[str] = set()
+
+    def remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = " ".join(str(message).split())
+        if issubclass(category, UserWarning) and text not in said:
+            said.add(text)
+            sys.stderr.write(f"anyorder: note: {text}\n")
+
+    return remark
 
 
 def _complain(message: str) -> int:

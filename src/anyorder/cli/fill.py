@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,12 +44,18 @@ def fill(
         raise UserError(f"--level must lie between 0 and 1, got {level:g}")
     check_table(out)
     check_table(intervals)
+    if out is not None and intervals is not None and out.resolve() == intervals.resolve():
+        raise UserError(
+            f"--out and --intervals both name {str(out)!r}, so one would overwrite the other: name two files"
+        )
     loaded = load(model)
     marks = (*loaded.schema.missing, *(missing or ()))
     frame = read(table, marks)
     if intervals is not None and held_out is not None:
-        adjusted = loaded.conformal(read(held_out, marks), seed=seed)
+        adjusted = loaded.conformal(read(held_out, marks), seed=seed, like=frame, unseen=unseen)
         lines = adjusted.intervals(frame, level, unseen=unseen)
+        for end in ("low", "high"):
+            lines[end] = lines[end].astype(object).map(lambda value: None if _endless(value) else value)
         # A set of levels in the words of the questions: {no, yes}.
         lines["levels"] = [write_set(map(str, found)) if isinstance(found, list) else None for found in lines["levels"]]
         write(lines, intervals)
@@ -63,3 +70,10 @@ def fill(
     for index, one in enumerate(filled):
         one.insert(0, "draw", index)
     write(pd.concat(filled, ignore_index=True), out)
+
+
+def _endless(end: Any) -> bool:
+    """Whether an interval goes on without end there: an empty cell says so."""
+    import pandas as pd
+
+    return bool(end in (-math.inf, math.inf, pd.Timestamp.min, pd.Timestamp.max))

@@ -70,6 +70,14 @@ class BoundedDistribution(Distribution):
         below = ~self._inside(value) & (value < self.low)
         return reached.exp().clamp(0, 1).masked_fill(below, 0.0).masked_fill(value >= self.high, 1.0)
 
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        start, end = low.clamp(self.low, self.high), high.clamp(self.low, self.high)
+        nothing = (high < self.low) | (low > self.high)
+        if not self.discrete:
+            nothing = nothing | (end <= start)
+        nats = self.base.log_between(start, torch.where(nothing, math.inf, end)) - self._log_mass()
+        return nats.clamp(max=0).masked_fill(nothing, -math.inf)
+
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The base's quantile at the level inside; by bisection where little mass is inside. Carries no gradient."""

@@ -73,6 +73,13 @@ class SpikedDistribution(Distribution):
         total = (weights[..., 1:] * reached).sum(-1) + weights[..., 0] * self.base.cdf(value)
         return total.clamp(0, 1)
 
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        nats = self.log_weights[..., 0] + self.base.log_between(low, high)
+        for number, atom in enumerate(self.atoms, start=1):
+            held = (low <= atom) & (high >= atom)
+            nats = torch.logaddexp(nats, torch.where(held, self.log_weights[..., number], -math.inf))
+        return nats
+
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """An atom for every level of its jump; between jumps the base's quantile. Carries no gradient."""
