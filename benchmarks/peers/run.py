@@ -86,8 +86,8 @@ def score_answer(task: Path, answer: Path) -> dict[str, Any]:
     seconds["all_seconds"] = round(sum(about["seconds"].values()), 1)
     # What the machine spent on it, all threads together: unlike the clock, no matter what else ran at the time.
     seconds |= {f"{phase}_processor": round(spent, 1) for phase, spent in about.get("processor", {}).items()}
-    exact = {name: value for name, value in about["notes"].items() if name == "exact_log_loss"}
-    return scores | exact | seconds | {"threads": about["threads"]}
+    noted = {name: about["notes"][name] for name in ("exact_log_loss", "minutes") if name in about["notes"]}
+    return scores | noted | seconds | {"threads": about["threads"]}
 
 
 def chosen(text: str, all_names: tuple[str, ...]) -> list[str]:
