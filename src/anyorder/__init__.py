@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from anyorder.errors import UserError
     from anyorder.estimate import Estimate
     from anyorder.evidence import MISSING, Between, OneOf
+    from anyorder.loading import load
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
-    from anyorder.tables import TableModel, fit, load
+    from anyorder.tables import TableModel, fit
+    from anyorder.text import TextModel
+    from anyorder.text_fit import fit_text
 
 __version__ = "0.1.0"
 
@@ -31,9 +34,11 @@ __all__ = [
     "OneOf",
     "OrderSpread",
     "TableModel",
+    "TextModel",
     "UserError",
     "__version__",
     "fit",
+    "fit_text",
     "load",
 ]
 
@@ -47,9 +52,11 @@ _HOMES = {
     "OneOf": "anyorder.evidence",
     "OrderSpread": "anyorder.conditional",
     "TableModel": "anyorder.tables",
+    "TextModel": "anyorder.text",
     "UserError": "anyorder.errors",
     "fit": "anyorder.tables",
-    "load": "anyorder.tables",
+    "fit_text": "anyorder.text_fit",
+    "load": "anyorder.loading",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
     "AnyOrderDensity": "anyorder.sklearn",
     "AnyOrderImputer": "anyorder.sklearn",

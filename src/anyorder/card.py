@@ -18,10 +18,7 @@ def make_card(fitted: Fitted, settings: Config, table: pd.DataFrame, arguments: 
     """The card as JSON-ready values."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: _version(name) for name in ("anyorder", "torch", "numpy", "pandas", "lightgbm")},
-        },
+        "versions": versions(),
         "data": {
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
@@ -47,6 +44,12 @@ def fingerprint(table: pd.DataFrame) -> str:
         digest.update(str(name).encode())
         digest.update(hashed.to_numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """What was installed."""
+    packages = ("anyorder", "torch", "numpy", "pandas", "lightgbm")
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
 
 
 def _version(package: str) -> str:

@@ -149,9 +149,17 @@ class AnyOrderModel(nn.Module):
         return self.heads.log_prob_beside(self.features_beside(values, known), values)
 
     def draw(
-        self, values: Float[Tensor, "batch variables"], chain: Chain, generator: torch.Generator | None = None
+        self,
+        values: Float[Tensor, "batch variables"],
+        chain: Chain,
+        generator: torch.Generator | None = None,
+        *,
+        greedy: bool = False,
     ) -> Float[Tensor, "batch variables"]:
-        """``values`` with the asked variables replaced by one joint draw given the evidence."""
+        """``values`` with the asked variables replaced by one joint draw given the evidence.
+
+        ``greedy`` takes the most probable level at each step in place of a draw; all asked variables must have levels.
+        """
         values = values.where(chain.evidence, 0.0)
         if chain.steps == 0:
             return values
@@ -159,7 +167,10 @@ class AnyOrderModel(nn.Module):
         for step in range(chain.steps):
             target = chain.order[:, step]
             row = (target >= 0).nonzero()[:, 0]
-            drawn = self._sample(walk, row, target[row], generator).to(values.dtype)
+            if greedy:
+                drawn = self.heads.best_at(walk.features(row), target[row]).to(values.dtype)
+            else:
+                drawn = self._sample(walk, row, target[row], generator).to(values.dtype)
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values

@@ -135,8 +135,7 @@ class WholeChain(Objective):
     def scores(
         self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
     ) -> Scores:
-        batch, variables = values.shape
-        query = self.masking.draw(batch, variables, generator).among(observed)
+        query = self.masking.draw_for(values, generator).among(observed)
         chain = self.protocol.chain(query, generator).whole()
         steps = model.step_log_prob(values, chain)
         shift = log_det.gather(1, chain.order.clamp(min=0))

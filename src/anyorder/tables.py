@@ -15,13 +15,14 @@ import torch
 from anyorder.anomaly import Anomaly, anomalies, surprise
 from anyorder.calibration import Calibration, calibrate
 from anyorder.card import make_card
-from anyorder.checkpoint import load_model, model_from_bytes, model_to_bytes, save_model
+from anyorder.checkpoint import model_from_bytes, model_to_bytes, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
 from anyorder.conformal import Conformal, conformal
 from anyorder.curves import Curve, JsonLines, TensorBoard
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
+from anyorder.device import chosen_device, run_folder
 from anyorder.diagnostics import Coherence, coherence
 from anyorder.encoding import Encoding, Unseen
 from anyorder.engines import Engine, Run, fit_engine
@@ -230,12 +231,6 @@ class TableModel:
         return mask
 
 
-def load(path: str | Path, device: str = "cpu") -> TableModel:
-    """Read a model file; answers are bit-identical to those before saving."""
-    core, card = load_model(path, device=device)
-    return TableModel(core, card)
-
-
 def fit(
     frame: Any,
     *,
@@ -296,8 +291,8 @@ def fit(
     curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
     if tensorboard is not None:
         curves.append(TensorBoard(Path(tensorboard)))
-    folder = None if checkpoint is None else _folder(Path(checkpoint))
-    run = Run(settings, schema, table, seed, _device(device), folder, curves, resume, progress, began)
+    folder = None if checkpoint is None else run_folder(Path(checkpoint))
+    run = Run(settings, schema, table, seed, chosen_device(device), folder, curves, resume, progress, began)
     fitted = fit_engine(run)
     arguments = {"seed": seed, "kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     if bounds:
@@ -305,23 +300,3 @@ def fit(
     if missingness != "ignore":
         arguments["missingness"] = missingness
     return TableModel(fitted.core, make_card(fitted, settings, table, arguments))
-
-
-def _folder(path: Path) -> Path:
-    if path.is_file():
-        raise UserError(f"checkpoint must be a folder, but {str(path)!r} is a file; name another")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device, dtype=torch.float64)  # the expert and the lattices need double precision
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise UserError(
-            f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
-        ) from error
-    return device

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Bool, Float
@@ -92,6 +92,31 @@ class Rows:
     def to(self, device: torch.device) -> Rows:
         return Rows(self.values.to(device), self.observed.to(device), self.log_det.to(device))
 
+    def update(self, digest: Digest) -> None:
+        for tensor in (self.values, self.observed, self.log_det):
+            digest.update(tensor.cpu().contiguous().numpy().tobytes())
+
+
+class Digest(Protocol):
+    """What a hash of the standard library can do."""
+
+    def update(self, data: bytes, /) -> None: ...
+
+
+class RowSource(Protocol):
+    """Rows to learn from: a tensor of them, or a corpus from which windows are cut as they are taken."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, index: Tensor) -> Rows:
+        """The rows of these numbers."""
+
+    def to(self, device: torch.device) -> RowSource:
+        """The same rows on a device."""
+
+    def update(self, digest: Digest) -> None:
+        """Tell a hash what the rows are, so that a checkpoint of other data is not resumed."""
+
 
 @dataclass
 class Progress:
@@ -122,8 +147,8 @@ class Trainer:
         self,
         model: AnyOrderModel,
         objective: Objective,
-        training: Rows,
-        validation: Rows,
+        training: RowSource,
+        validation: RowSource,
         options: Options,
         *,
         seed: int,
@@ -346,8 +371,7 @@ class Trainer:
         }
         digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
         for rows in (self.training, self.validation):
-            for tensor in (rows.values, rows.observed, rows.log_det):
-                digest.update(tensor.cpu().contiguous().numpy().tobytes())
+            rows.update(digest)
         return digest.hexdigest()
 
 

@@ -24,7 +24,7 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
             f"--config: the file {str(path)!r} {what}; name a TOML file with options, or a model (.anyorder) to repeat"
         )
     if path.suffix == ".anyorder":
-        from anyorder.tables import load
+        from anyorder.loading import load
 
         card = load(path).card
         return dict(card["arguments"]), dict(card["config"])

@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from anyorder.tables import TableModel
+    from anyorder.text import TextModel
+
+
+def load_any(path: Path) -> TableModel | TextModel:
+    """The model in that file, whatever it is a model of."""
+    if not path.is_file():
+        raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
+    from anyorder.loading import load as load_model
+
+    return load_model(path)
 
 
 def load(path: Path) -> TableModel:
-    """The model in that file."""
-    if not path.is_file():
-        raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
-    from anyorder.tables import load as load_model
+    """The model of a table in that file."""
+    from anyorder.tables import TableModel
 
-    return load_model(path)
+    model = load_any(path)
+    if not isinstance(model, TableModel):
+        raise UserError(f"{str(path)!r} is a model of texts, and this command is about tables; see anyorder --help")
+    return model
 
 
 def read(path: Path, missing: Sequence[str]) -> pd.DataFrame:

@@ -87,6 +87,17 @@ class HeadBank(nn.Module):
             out[rows] = distribution.sample(generator)
         return out
 
+    def best_at(
+        self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"]
+    ) -> Float[Tensor, " steps"]:
+        """The most probable level of each variable named."""
+        out = features.new_zeros(len(variable))
+        for rows, distribution in self._by_head(features, variable):
+            levels = self.of(int(variable[rows[0]])).levels
+            codes = torch.arange(levels, dtype=features.dtype, device=features.device)[:, None].expand(-1, len(rows))
+            out[rows] = distribution.log_prob(codes).argmax(dim=0).to(features.dtype)
+        return out
+
     def _by_head(self, features: Tensor, variable: Tensor) -> list[tuple[Tensor, Distribution]]:
         which = self.assigned[variable]
         parts: list[tuple[Tensor, Distribution]] = []

@@ -6,9 +6,13 @@ from anyorder.masking.cardinality import Cardinality
 from anyorder.masking.conditional import Conditional
 from anyorder.masking.mixture import Mixture
 from anyorder.masking.observed import Observed
+from anyorder.masking.spans import Spans
+from anyorder.masking.stretch import Stretch
+from anyorder.masking.suffix import Suffix
 from anyorder.masking.targets import Targets
 from anyorder.masking.uniform import Uniform
 from anyorder.masking.univariate import Univariate
+from anyorder.masking.words import Words
 from anyorder.registry import Registry
 
 maskings: Registry[Masking] = Registry("anyorder.masking", Masking, "masking")
@@ -20,8 +24,12 @@ __all__ = [
     "Masking",
     "Mixture",
     "Observed",
+    "Spans",
+    "Stretch",
+    "Suffix",
     "Targets",
     "Uniform",
     "Univariate",
+    "Words",
     "maskings",
 ]

@@ -23,6 +23,10 @@ class Masking(ABC):
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         """``batch`` independent queries over ``variables`` variables."""
 
+    def draw_for(self, values: Float[Tensor, "batch variables"], generator: torch.Generator) -> Query:
+        """One query for each of these rows; only a masking that must look at the data (whole words) differs."""
+        return self.draw(len(values), values.shape[1], generator)
+
     def cardinalities(self, variables: int) -> Float[Tensor, " sizes"] | None:
         """P(|asked| = c) for c = 0..variables, if queries have no evidence and are exchangeable given c.
 

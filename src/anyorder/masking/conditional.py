@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.masking.base import Masking
@@ -39,7 +41,10 @@ class Conditional(Masking):
 
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         evidence = self.evidence.draw(batch, variables, generator).asked
-        rest = ~evidence
-        if self.asks is not None:
-            rest = rest & self.asks.draw(batch, variables, generator).asked
-        return Query(evidence, rest)
+        asks = None if self.asks is None else self.asks.draw(batch, variables, generator).asked
+        return Query(evidence, ~evidence if asks is None else asks & ~evidence)
+
+    def draw_for(self, values: Float[Tensor, "batch variables"], generator: torch.Generator) -> Query:
+        evidence = self.evidence.draw_for(values, generator).asked
+        asks = None if self.asks is None else self.asks.draw_for(values, generator).asked
+        return Query(evidence, ~evidence if asks is None else asks & ~evidence)

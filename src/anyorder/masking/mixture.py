@@ -7,6 +7,7 @@ The way to train for several kinds of question at once, marginals and conditiona
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,6 +42,15 @@ class Mixture(Masking):
         check_weights("mixture masking", self.weights)
 
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
+        return self._draw(batch, variables, generator, lambda part, rows: part.draw(len(rows), variables, generator))
+
+    def draw_for(self, values: Float[Tensor, "batch variables"], generator: torch.Generator) -> Query:
+        batch, variables = values.shape
+        return self._draw(batch, variables, generator, lambda part, rows: part.draw_for(values[rows], generator))
+
+    def _draw(
+        self, batch: int, variables: int, generator: torch.Generator, draw: Callable[[Masking, Tensor], Query]
+    ) -> Query:
         device = generator.device
         evidence = torch.zeros(batch, variables, dtype=torch.bool, device=device)
         asked = torch.zeros_like(evidence)
@@ -50,7 +60,7 @@ class Mixture(Masking):
             choice = torch.multinomial(weights, batch, replacement=True, generator=generator)
         for part, masking in enumerate(self.maskings):
             rows = (choice == part).nonzero().squeeze(1)
-            query = masking.draw(len(rows), variables, generator)
+            query = draw(masking, rows)
             evidence[rows] = query.evidence
             asked[rows] = query.asked
         return Query(evidence, asked)

@@ -1,0 +1,260 @@
+"""Texts: from a corpus to a fitted model, and the model's public face in characters.
+
+A window of ``length`` positions is one row of as many variables, all alike. A shorter text names fewer of them, which
+costs less along a chain network; a longer one is read in overlapping windows, each hole answered where it has context
+on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from anyorder.checkpoint import save_model
+from anyorder.chunks import row_chunks
+from anyorder.codecs import LevelCodec
+from anyorder.data.text import Alphabet, Windows, holes_in
+from anyorder.encoding import Encoding
+from anyorder.errors import UserError
+from anyorder.heads import Categorical
+from anyorder.masking import Cardinality, Conditional, Masking, Mixture, Spans, Stretch, Suffix, Words
+from anyorder.model import AnyOrderModel
+from anyorder.networks import ChainNetwork
+from anyorder.query import Query
+from anyorder.schema import Kind, Schema, Variable
+from anyorder.train import Digest, Rows
+
+LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
+
+
+@dataclass(frozen=True)
+class Filling:
+    """One way to fill the holes of a text.
+
+    ``confidence``: for every position the probability of its character when it was chosen, 1 where it was given.
+    ``nats``: the log-probability of all that was filled in, jointly.
+    """
+
+    text: str
+    confidence: tuple[float, ...]
+    nats: float
+
+
+class TextModel:
+    """A fitted model of texts: fills, continues, scores and draws them."""
+
+    def __init__(self, core: AnyOrderModel, card: dict[str, Any]) -> None:
+        self.core = core
+        self.card = card
+        self.alphabet = Alphabet(card["alphabet"]["symbols"], card["alphabet"]["unit"])
+
+    def __repr__(self) -> str:
+        return f"TextModel(length {self.length}, {len(self.alphabet.symbols)} symbols)"
+
+    @property
+    def length(self) -> int:
+        """How many positions one window has."""
+        return self.core.variables
+
+    def fill(self, text: str, *, mark: str = "_", draws: int | None = None, seed: int = 0) -> Any:
+        """The holes of a text filled: greedily (one :class:`Filling`), or by ``draws`` joint draws (a list of them).
+
+        Greedy takes the most probable character at each step of the chain; it is no draw, and not always the most
+        probable text. Texts longer than a window are filled window by window, from left to right.
+        """
+        if draws is not None and draws < 1:
+            raise UserError(f"draws must be 1 or more, got {draws}; leave it out for the greedy fill")
+        holes = holes_in(self.alphabet.spread(text), mark)
+        codes = np.zeros(len(holes), dtype=np.int64)
+        given = "".join(c for c, hole in zip(self.alphabet.spread(text), holes, strict=True) if not hole)
+        codes[~holes] = self.alphabet.check(self.alphabet.joined(given) if self.alphabet.unit == "bytes" else given)
+        count = draws or 1
+        values = torch.from_numpy(codes).double().expand(count, -1).clone()
+        nats = torch.zeros(values.shape, dtype=torch.float64)
+        generator = torch.Generator().manual_seed(seed)
+        known = torch.from_numpy(~holes)
+        for window, asked in _windows(known, self.length):
+            part, chances = self._filled(values[:, window], known[window], asked, generator, greedy=draws is None)
+            values[:, window], nats[:, window] = part, nats[:, window] + chances
+            known[window] |= asked
+        fillings = [
+            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()))
+            for row, chance in zip(values, nats, strict=True)
+        ]
+        return fillings[0] if draws is None else fillings
+
+    def sample(self, n: int = 1, *, length: int | None = None, beginning: str = "", seed: int = 0) -> list[str]:
+        """``n`` texts of ``length`` positions (a whole window by default), all with the same beginning."""
+        start = self.alphabet.check(beginning)
+        size = self.length if length is None else length
+        if not len(start) < size <= self.length:
+            raise UserError(f"length must lie in {len(start) + 1}..{self.length}, got {size}")
+        values = torch.zeros(n, self.length, dtype=torch.float64)
+        values[:, : len(start)] = torch.from_numpy(start).double()
+        place = torch.arange(self.length)
+        query = Query((place < len(start)).expand(n, -1), ((place >= len(start)) & (place < size)).expand(n, -1))
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.cat([self._draw(values[rows], query.rows(rows), generator) for rows in row_chunks(self.core, n)])
+        return [self.alphabet.decode(row[:size].long().numpy()) for row in drawn]
+
+    def log_prob(self, texts: Sequence[str], *, given: Any = None) -> Float[np.ndarray, " texts"]:
+        """log p of each text in nats, jointly, texts of at most a window.
+
+        ``given``: booleans [texts, positions] of which characters are evidence; positions beyond a text do not count.
+        """
+        values, observed = self._encoded(texts)
+        known = torch.zeros_like(observed) if given is None else torch.as_tensor(np.asarray(given, dtype=bool))
+        if known.shape[1] < self.length:
+            known = torch.nn.functional.pad(known, (0, self.length - known.shape[1]))
+        return self.nats(values, Query(known & observed, observed & ~known))
+
+    @torch.no_grad()
+    def nats(self, values: Float[Tensor, "texts positions"], query: Query) -> Float[np.ndarray, " texts"]:
+        """log p(x_asked | x_evidence) of encoded texts."""
+        total = torch.zeros(len(values), dtype=torch.float64)
+        generator = torch.Generator().manual_seed(0)  # of the orders, under a random protocol
+        for rows in row_chunks(self.core, len(values)):
+            chain = self.core.chain(query.rows(rows), generator)
+            total[rows] = self.core.step_log_prob(values[rows].float(), chain).double().sum(dim=1)
+        return total.numpy()
+
+    def bits_per_character(self, text: str, *, most: int | None = None) -> float:
+        """Of a long text cut into windows that do not overlap, each from nothing; ``most`` windows, evenly spread."""
+        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).apart()
+        if most is not None and most < len(windows):
+            windows = windows[torch.linspace(0, len(windows) - 1, most).long()]
+        everything = torch.ones(windows.shape, dtype=torch.bool)
+        nats = self.nats(windows, Query.marginal(everything))
+        return float(-nats.mean() / (self.length * math.log(2)))
+
+    def save(self, path: str | Path) -> None:
+        """One ``.anyorder`` file, written atomically."""
+        save_model(self.core, self.card, path)
+
+    def _encoded(self, texts: Sequence[str]) -> tuple[Float[Tensor, "texts length"], Bool[Tensor, "texts length"]]:
+        if isinstance(texts, str):
+            raise UserError("log_prob takes a list of texts; write [text] for a single one")
+        values = torch.zeros(len(texts), self.length, dtype=torch.float64)
+        observed = torch.zeros(values.shape, dtype=torch.bool)
+        for row, text in enumerate(texts):
+            codes = self.alphabet.check(text)
+            if len(codes) > self.length:
+                raise UserError(
+                    f"text {row} has {len(codes)} characters and a window {self.length}; use bits_per_character"
+                )
+            values[row, : len(codes)] = torch.from_numpy(codes).double()
+            observed[row, : len(codes)] = True
+        return values, observed
+
+    @torch.no_grad()
+    def _filled(
+        self,
+        values: Float[Tensor, "draws positions"],
+        known: Bool[Tensor, " positions"],
+        asked: Bool[Tensor, " positions"],
+        generator: torch.Generator,
+        *,
+        greedy: bool,
+    ) -> tuple[Float[Tensor, "draws positions"], Float[Tensor, "draws positions"]]:
+        """One window filled, and the log-probability of each filled character when it was chosen."""
+        count, width = values.shape
+        padded = torch.nn.functional.pad(values, (0, self.length - width))
+        marks = (torch.nn.functional.pad(mask, (0, self.length - width)).expand(count, -1) for mask in (known, asked))
+        query = Query(*marks)
+        nats = torch.zeros(padded.shape, dtype=torch.float64)
+        filled = padded
+        if bool(asked.any()):
+            filled = self._draw(padded, query, generator, greedy=greedy)
+            chain = self.core.chain(query, torch.Generator().manual_seed(0))
+            steps = self.core.step_log_prob(filled.float(), chain).double()
+            nats.scatter_(1, chain.order.clamp(min=0), steps)
+        return filled[:, :width], nats[:, :width]
+
+    @torch.no_grad()
+    def _draw(
+        self,
+        values: Float[Tensor, "rows length"],
+        query: Query,
+        generator: torch.Generator,
+        *,
+        greedy: bool = False,
+    ) -> Float[Tensor, "rows length"]:
+        chain = self.core.chain(query, torch.Generator().manual_seed(0))
+        device = self.core.device
+        drawn = self.core.draw(values.float().to(device), chain, generator, greedy=greedy)
+        return drawn.double().cpu()
+
+
+def _windows(known: Bool[Tensor, " positions"], length: int) -> Iterator[tuple[slice, Bool[Tensor, " window"]]]:
+    """Windows over a text and which of their holes are to be filled there: those with context behind them."""
+    size = len(known)
+    start = 0
+    while True:
+        window = slice(start, min(start + length, size))
+        last = window.stop == size
+        asked = ~known[window]
+        if not last:  # holes in the last quarter wait for a window in which more of what follows is seen
+            asked[3 * length // 4 :] = False
+        yield window, asked
+        if last:
+            return
+        start = min(start + length // 2, max(size - length, 0))
+
+
+@dataclass(frozen=True)
+class WindowRows:
+    """A corpus as rows for the trainer: windows are cut out when they are taken."""
+
+    windows: Windows
+
+    def __len__(self) -> int:
+        return len(self.windows)
+
+    def take(self, index: Tensor) -> Rows:
+        values = self.windows.at(index)
+        return Rows(values, torch.ones(values.shape, dtype=torch.bool, device=values.device), torch.zeros_like(values))
+
+    def to(self, device: torch.device) -> WindowRows:
+        return WindowRows(Windows(self.windows.codes.to(device), self.windows.length))
+
+    def update(self, digest: Digest) -> None:
+        digest.update(self.windows.codes.cpu().numpy().tobytes())
+        digest.update(str(self.windows.length).encode())
+
+
+def text_model(
+    alphabet: Alphabet, length: int, network: Mapping[str, Any], protocol: Any, *, seed: int
+) -> AnyOrderModel:
+    """An untrained model of windows of ``length`` positions."""
+    if length < 1:
+        raise UserError(f"length must be 1 or more, got {length}")
+    levels = tuple(alphabet.symbols)
+    variables = tuple(Variable(f"c{place}", Kind.CATEGORICAL, levels, dtype="str") for place in range(length))
+    schema = Schema(variables, alike=True)
+    encoding = Encoding(schema, tuple(LevelCodec(variable) for variable in variables))
+    heads = [Categorical(len(levels)) for _ in range(length)]
+    return AnyOrderModel.build(encoding, heads, dict(network), protocol, seed=seed)
+
+
+def text_masking(alphabet: Alphabet, network: Any) -> Masking:
+    """The questions people ask of a text, in equal parts: scattered holes, runs, words, continuations, short texts."""
+    evidence = Cardinality(least=0, spare=1)
+    parts: list[Masking] = [Conditional(evidence), Spans(), Suffix(), Stretch(Conditional(evidence), LEAST_STRETCH)]
+    spaces = tuple(code for code, symbol in enumerate(alphabet.symbols) if symbol.isspace())
+    if spaces and isinstance(network, ChainNetwork):  # mask networks draw their edges without looking at the text
+        parts.append(Words(spaces))
+    return Mixture(tuple(parts), (1.0,) * len(parts))
+
+
+def codes_of(alphabet: Alphabet, text: str) -> Int[Tensor, " positions"]:
+    """A corpus as a tensor of the narrowest whole numbers that hold its codes."""
+    kind = np.uint8 if len(alphabet.symbols) <= 256 else np.int32
+    return torch.from_numpy(alphabet.check(text).astype(kind)).long()

@@ -1,0 +1,132 @@
+"""Fitting a text: the corpus is cut, one model is trained on its windows, judged on the end of the corpus."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from anyorder.card import versions
+from anyorder.curves import Curve, JsonLines, TensorBoard
+from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
+from anyorder.device import chosen_device, run_folder
+from anyorder.errors import UserError
+from anyorder.masking import maskings
+from anyorder.objectives import objective_for
+from anyorder.progress import training_bar
+from anyorder.protocols import protocols
+from anyorder.text import TextModel, WindowRows, codes_of, text_masking, text_model
+from anyorder.text_options import TextOptions
+from anyorder.train import Trainer
+
+
+def fit_text(
+    corpus: Any,
+    *,
+    length: int = 250,
+    unit: Unit = "characters",
+    minutes: float | None = None,
+    preset: str | None = None,
+    validation: Any = None,
+    seed: int = 0,
+    config: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    log: str | Path | None = None,
+    tensorboard: str | Path | None = None,
+    progress: bool = False,
+    device: str = "auto",
+) -> TextModel:
+    """Fit one model to a corpus; afterwards fill, continue, score and draw texts.
+
+    Parameters
+    ----------
+    corpus
+        A text, a list of texts, or a ``pathlib.Path`` to one (UTF-8; .xz and .zip are unpacked).
+    length
+        How many positions a window has: how far the model sees.
+    unit
+        ``"characters"``: the alphabet is what the corpus has. ``"bytes"``: any text at all, as its UTF-8 bytes.
+    minutes
+        The most time to train (10 by default). Ctrl-C stops earlier and keeps the best model so far.
+    preset
+        The size of the network: ``tiny``, ``small`` (the default), ``medium``, ``mac``.
+    validation
+        Text to judge by; by default the last twentieth of the corpus is kept back for it.
+    config, checkpoint, resume, log, tensorboard
+        As in :func:`anyorder.fit`; options are those of :class:`~anyorder.text_options.TextOptions`.
+    """
+    began = time.monotonic()
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
+    if resume and checkpoint is None:
+        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
+    options = TextOptions.read(config, minutes=minutes, preset=preset)
+    text = read_corpus(corpus)
+    alphabet = Alphabet.of(text, unit)
+    codes = codes_of(alphabet, text)
+    if validation is None:
+        held_out = max(length, round(options.validation_share * len(codes)))
+        if len(codes) < held_out + length:
+            raise UserError(
+                f"a corpus needs two windows of {length} characters at least, one to learn from and one to judge by; "
+                f"got {len(codes)} characters: make length smaller or give more text"
+            )
+        codes, judges = codes[:-held_out], codes[-held_out:]
+    else:
+        judges = codes_of(alphabet, read_corpus(validation))
+    model = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
+    auto = options.masking.get("name") == "auto"
+    masking = text_masking(alphabet, model.network) if auto else maskings.build(options.masking)
+    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
+    if tensorboard is not None:
+        curves.append(TensorBoard(Path(tensorboard)))
+    folder = None if checkpoint is None else run_folder(Path(checkpoint))
+    # Evenly spread over the held-out text, none twice.
+    rows = WindowRows(Windows(judges, length))
+    spread = torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique()
+    trainer = Trainer(
+        model.to(chosen_device(device)),
+        objective_for(model, masking, **options.objective),
+        WindowRows(Windows(codes, length)),
+        rows.take(spread),
+        options.training,
+        seed=seed,
+        checkpoint=None if folder is None else folder / "text.checkpoint",
+        curves=curves,
+        label="text",
+    )
+    trainer.progress.seconds = time.monotonic() - began  # preparation counts against the budget
+    if trainer.checkpoint is not None and trainer.checkpoint.exists():
+        if resume:
+            trainer.resume(trainer.checkpoint)
+        else:
+            trainer.checkpoint.unlink()  # of an earlier run: a later resume must not find it
+    for curve in curves:
+        curve.forget(trainer.label, trainer.progress.step)
+    with training_bar(progress) as watch:
+        trainer.run(watch=watch)
+    core = trainer.finish().cpu()
+    card = {
+        "modality": "text",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
+        "data": {"characters": len(text), "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16]},
+        "arguments": {"seed": seed, "length": length},
+        "config": options.to_json(),
+        "training": {
+            "steps": trainer.progress.step,
+            "best_step": trainer.progress.best_step,
+            "interrupted": trainer.progress.interrupted,
+            "seconds": round(time.monotonic() - began, 2),
+            "parameters": sum(parameter.numel() for parameter in core.parameters()),
+        },
+        "scores": {"unit": "nats per character, held-out text, random queries", "held_out": trainer.progress.best},
+    }
+    return TextModel(core, card)

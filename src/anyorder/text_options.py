@@ -1,0 +1,79 @@
+"""How to fit a text: presets by size, and every option beside them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from anyorder.errors import UserError, nearest
+from anyorder.train import Options
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": {"width": 64, "blocks": 2, "heads": 2},
+    "small": {"width": 128, "blocks": 4, "heads": 4},
+    "medium": {"width": 256, "blocks": 6, "heads": 8},
+    "mac": {"width": 768, "blocks": 12, "heads": 12},  # MAC's and ARDM's text8 model
+}
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """``preset`` sizes the network; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
+
+    The default network is the causal transformer, whose one pass answers a whole chain; the bidirectional one is the
+    mask network of ARDM and MAC. Masking ``auto`` mixes the questions that people ask of a text.
+    """
+
+    preset: str = "small"
+    network: Mapping[str, Any] = field(default_factory=lambda: {"name": "causal_transformer"})
+    protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "canonical"})
+    masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
+    objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
+    validation_share: float = 0.05
+    training: Options = field(
+        default_factory=lambda: Options(
+            minutes=10.0,
+            batch=32,
+            learning_rate=2e-3,
+            validate_every=100,
+            validation_queries=128,
+            patience=20,
+            threads=2,
+        )
+    )
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, PRESETS)}")
+        if not 0 < self.validation_share < 1:
+            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+
+    @classmethod
+    def read(
+        cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, preset: str | None = None
+    ) -> TextOptions:
+        """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it."""
+        options = dict(given or {})
+        if preset is not None:
+            options["preset"] = preset
+        names = [entry.name for entry in dataclasses.fields(cls)]
+        training = dataclasses.asdict(cls().training) | dict(options.pop("training", {}))
+        if minutes is not None:
+            training["minutes"] = minutes
+        for name in options:
+            if name not in names:
+                raise UserError(f"unknown option {name!r}; {nearest(name, names)}")
+        valid = [entry.name for entry in dataclasses.fields(Options)]
+        for name in training:
+            if name not in valid:
+                raise UserError(f"unknown training option {name!r}; {nearest(name, valid)}")
+        return cls(**options, training=Options(**training))
+
+    def described_network(self) -> dict[str, Any]:
+        """The preset's sizes under what the user said of the network."""
+        return {**PRESETS[self.preset], **self.network}
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
