@@ -13,6 +13,7 @@ from anyorder.cli.check import check
 from anyorder.cli.demo import demo
 from anyorder.cli.fill import fill
 from anyorder.cli.fit import fit
+from anyorder.cli.fit_text import fit_text
 from anyorder.cli.info import info
 from anyorder.cli.sample import sample
 from anyorder.cli.score import score
@@ -21,6 +22,7 @@ __all__ = ["app", "main"]
 
 for _command in (
     fit,
+    fit_text,
     ask,
     sample,
     fill,

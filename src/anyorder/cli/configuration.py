@@ -6,11 +6,11 @@ Every mistake in it is found before the table is read, and named as the file's.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from anyorder.cli.toml import read_toml
 from anyorder.errors import UserError
 
 
@@ -28,10 +28,7 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
 
         card = load(path).card
         return dict(card["arguments"]), dict(card["config"])
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
+    content = read_toml(path)
     arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
     for name, value in arguments.items():
         fits, expected = FIT_ARGUMENTS[name]

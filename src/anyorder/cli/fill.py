@@ -1,4 +1,4 @@
-"""``anyorder fill``: unknown cells filled, once or by many draws."""
+"""``anyorder fill``: unknown cells of a table, or holes of a text, filled once or by many draws."""
 
 from __future__ import annotations
 
@@ -8,16 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder.cli.options import Missing, ModelFile, Seed, TableFile, UnseenValues
-from anyorder.cli.paths import check_table
-from anyorder.cli.tables import load, read, write
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
+from anyorder.cli.paths import check_table, check_writable
+from anyorder.cli.tables import load, load_any, read, write
+from anyorder.cli.texts import fill_text
 from anyorder.errors import UserError
 from anyorder.grammar import write_set
 
 
 def fill(
     model: ModelFile,
-    table: TableFile,
+    table: Annotated[
+        Path | None,
+        typer.Argument(metavar="TABLE", help="CSV, CSV.gz, Parquet, or - for standard input", show_default=False),
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="a text with holes, for a model of texts", show_default=False)
+    ] = None,
+    mark: Annotated[str, typer.Option(help="what stands for a hole in --text")] = "_",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="TABLE", help="standard output if none")] = None,
     draws: Annotated[
         int | None, typer.Option(help="this many random fills, stacked, told apart by a first column 'draw'")
@@ -34,14 +42,26 @@ def fill(
     seed: Seed = 0,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
+    as_json: Json = False,
 ) -> None:
-    """Fill the unknown cells of a table; what is known stays as it is."""
+    """Fill the unknown cells of a table, or the holes of a text; what is known stays as it is."""
     if draws is not None and draws < 1:
         raise UserError(f"--draws must be at least 1, got {draws}")
     if (intervals is None) != (held_out is None):
         raise UserError("--intervals CSV and --held-out TABLE belong together: rows that the model has not seen")
     if not 0 < level < 1:
         raise UserError(f"--level must lie between 0 and 1, got {level:g}")
+    if text is not None:
+        from anyorder.text import TextModel
+
+        check_writable(out)
+        found = load_any(model)
+        if table is not None or not isinstance(found, TextModel):
+            raise UserError("--text TEXT is for a model of texts (anyorder fit-text), and takes no TABLE")
+        fill_text(found, text, mark=mark, draws=draws, seed=seed, out=out, as_json=as_json)
+        return
+    if as_json:
+        raise UserError("--json goes with --text; a filled table is written as a table")
     check_table(out)
     check_table(intervals)
     if out is not None and intervals is not None and out.resolve() == intervals.resolve():
@@ -49,6 +69,8 @@ def fill(
             f"--out and --intervals both name {str(out)!r}, so one would overwrite the other: name two files"
         )
     loaded = load(model)
+    if table is None:
+        raise UserError("name the TABLE to fill, or - for standard input")
     marks = (*loaded.schema.missing, *(missing or ()))
     frame = read(table, marks)
     if intervals is not None and held_out is not None:

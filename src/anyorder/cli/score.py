@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from anyorder import show
-from anyorder.cli.options import Json, Missing, ModelFile, TableFile, UnseenValues
-from anyorder.cli.tables import check_names, load, read
+from anyorder.cli.options import Json, Missing, ModelFile, UnseenValues
+from anyorder.cli.tables import check_names, load_any, read
+from anyorder.cli.texts import score_text
 from anyorder.errors import UserError
 from anyorder.grammar import parse_names
 
 
 def score(
     model: ModelFile,
-    table: TableFile,
+    table: Annotated[
+        Path, typer.Argument(metavar="TABLE", help="CSV, CSV.gz, Parquet, -; or a text file", show_default=False)
+    ],
     given: Annotated[str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these")] = "",
     orders: Annotated[int, typer.Option(help="average the probability over this many orders")] = 1,
     per_row: Annotated[bool, typer.Option("--per-row", help="one number a row")] = False,
@@ -25,11 +29,22 @@ def score(
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
-    """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error."""
+    """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error.
+
+    With a model of texts: bits per character of a text file.
+    """
     known = parse_names(given)
     if orders < 1:
         raise UserError(f"--orders must be at least 1, got {orders}")
-    loaded = load(model)
+    loaded = load_any(model)
+    from anyorder.text import TextModel
+
+    if isinstance(loaded, TextModel):
+        from anyorder.data.text import read_corpus
+
+        facts = score_text(loaded, read_corpus(table))
+        (show.print_json if as_json else show.print_facts)(facts)
+        return
     check_names(loaded, known)
     frame = read(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):
