@@ -52,6 +52,7 @@ LAYERS: list[tuple[str, ...]] = [
             "config",
             "progress",
             "speculative",
+            "steps",
         ),
     ),
     (

@@ -10,6 +10,7 @@ from anyorder.cli.anomalies import anomalies
 from anyorder.cli.app import app, main
 from anyorder.cli.ask import ask
 from anyorder.cli.check import check
+from anyorder.cli.compress import compress, decompress
 from anyorder.cli.demo import demo
 from anyorder.cli.fill import fill
 from anyorder.cli.fit import fit
@@ -29,6 +30,8 @@ for _command in (
     score,
     check,
     anomalies,
+    compress,
+    decompress,
     info,
     demo,
 ):  # in the order in which --help lists them

@@ -137,7 +137,7 @@ def _read(path: Path) -> str:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
                 return archive.read(archive.namelist()[0]).decode("utf-8")
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}") from None
     except (OSError, lzma.LZMAError, zipfile.BadZipFile, IndexError) as error:

@@ -1,0 +1,87 @@
+"""Compression: any text comes back, its size is what the likelihood says, damage is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import anyorder as ao
+from anyorder.compress import HEADER, compress, decompress
+from anyorder.errors import UserError
+from anyorder.text import TextModel
+
+pytest.importorskip("constriction")
+CORPUS = "the quick brown fox jumps over the lazy dog. " * 60
+QUICK = {"training": {"minutes": None, "steps": 60, "threads": 1, "batch": 16, "validation_queries": 8}}
+
+
+@pytest.fixture(scope="module")
+def model() -> TextModel:
+    return ao.fit_text(CORPUS, length=20, preset="tiny", config=QUICK, seed=0)
+
+
+@given(st.text(max_size=90))
+@settings(max_examples=40, deadline=None)
+def test_any_text_comes_back(model: TextModel, text: str) -> None:
+    assert decompress(model, compress(model, text)) == text
+
+
+@pytest.mark.parametrize("size", [0, 1, 19, 20, 21, 20 * 128, 20 * 128 + 1])
+def test_every_length_comes_back(model: TextModel, size: int) -> None:
+    text = (CORPUS * 3)[:size]
+    assert decompress(model, compress(model, text)) == text
+
+
+def test_the_size_is_what_the_likelihood_says(model: TextModel) -> None:
+    text = (CORPUS * 8)[:20_000]
+    bits = -model.log_prob([text[start : start + 20] for start in range(0, len(text), 20)]).sum() / np.log(2)
+    packed = compress(model, text)
+    assert 8 * (len(packed) - HEADER.size) == pytest.approx(bits, rel=0.005)
+    assert 8 * len(packed) < 1.02 * bits
+    assert len(packed) < len(text) / 2
+
+
+def test_threads_do_not_matter(model: TextModel) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        packed = compress(model, CORPUS[:200])
+        torch.set_num_threads(1)
+        assert decompress(model, packed) == CORPUS[:200]
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_bytes_and_a_mask_network() -> None:
+    network = {"network": {"name": "bidirectional_transformer"}, "training": {**QUICK["training"], "steps": 3}}
+    model = ao.fit_text("grün 😀 " * 40, length=12, unit="bytes", preset="tiny", config=network, seed=0)
+    text = "grün, blau 😀 und \x00 mehr"
+    assert decompress(model, compress(model, text)) == text
+
+
+def test_damage_is_refused(model: TextModel) -> None:
+    packed = bytearray(compress(model, CORPUS[:300] + "ÄÖ"))
+    for place in (HEADER.size, len(packed) - 1):
+        broken = packed.copy()
+        broken[place] ^= 1
+        with pytest.raises(UserError, match="damaged"):
+            decompress(model, bytes(broken))
+    for wrong in (b"", b"AOT1", bytes(packed[:-4]), b"zip" + bytes(packed[3:])):
+        with pytest.raises(UserError):
+            decompress(model, wrong)
+    # A stream that decodes to another text (as another machine's rounding would): the text's own checksum tells.
+    broken = packed.copy()
+    broken[12] ^= 1
+    with pytest.raises(UserError, match="rounds otherwise"):
+        decompress(model, bytes(broken))
+
+
+def test_another_model_is_refused(model: TextModel) -> None:
+    other = ao.fit_text(
+        CORPUS, length=20, preset="tiny", config={"training": {**QUICK["training"], "steps": 2}}, seed=1
+    )
+    with pytest.raises(UserError, match="another model"):
+        decompress(other, compress(model, "the fox"))
