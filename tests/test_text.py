@@ -212,3 +212,20 @@ def test_mistakes_in_questions_are_named(fitted: TextModel) -> None:
         fitted.log_prob("the fox")
     with pytest.raises(UserError, match="length"):
         fitted.sample(1, length=25)
+
+
+def test_fewer_calls(fitted: TextModel) -> None:
+    exact = fitted.sample(3, length=12, beginning="the ", seed=1, drafts=4)
+    grouped = fitted.sample(3, length=12, beginning="the ", seed=1, calls=3)
+    budget = fitted.budget(CORPUS[:200], 6)
+    whole = fitted.sample(2, seed=1, calls=budget)
+    for text in (*exact, *grouped):
+        assert len(text) == 12
+        assert text.startswith("the ")
+    assert all(len(text) == 24 for text in whole)
+    assert budget.calls == 6
+    # Six steps of training make no model whose every bit of context helps, so the cost may have either sign.
+    assert np.isfinite(budget.nats)
+    assert fitted.budget(CORPUS[:200], 24).nats == pytest.approx(0.0, abs=1e-9)
+    with pytest.raises(UserError, match="not both"):
+        fitted.sample(1, drafts=2, calls=2)

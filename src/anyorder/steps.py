@@ -4,10 +4,11 @@ Drawing the variables of one call independently, each given what was known befor
 distribution. What it costs is known in advance: with $\ell(k, t)$ the mean surprise $-\log p(x_t \mid x_{<k})$ of the
 t-th variable of a chain when the first k are known, drawing t = i..j-1 in one call costs
 
-$$c(i, j) = \sum_{t=i}^{j-1} \ell(i, t) - \ell(t, t) \ge 0$$
+$$c(i, j) = \sum_{t=i}^{j-1} \ell(i, t) - \ell(t, t)$$
 
-nats a text. The cheapest way through a chain of N in S calls is a shortest path, found by dynamic programming (ARDM
-section 3.3, where $\ell(k, t)$ depends on k alone because its order is random).
+nats a text (its divergence from the model, if texts come from the model). The cheapest way through a chain of N in S
+calls is a shortest path, found by dynamic programming (ARDM section 3.3, where $\ell(k, t)$ depends on k alone because
+its order is random).
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from anyorder.model import AnyOrderModel
 from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 from anyorder.schema import Kind, Schema, Variable
+from anyorder.speculative import speculate
+from anyorder.steps import Budget, cheapest, draw_in_groups, even, surprise_matrix
 from anyorder.train import Digest, Rows
 
 LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
@@ -91,8 +93,24 @@ class TextModel:
         ]
         return fillings[0] if draws is None else fillings
 
-    def sample(self, n: int = 1, *, length: int | None = None, beginning: str = "", seed: int = 0) -> list[str]:
-        """``n`` texts of ``length`` positions (a whole window by default), all with the same beginning."""
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        length: int | None = None,
+        beginning: str = "",
+        seed: int = 0,
+        drafts: int | None = None,
+        calls: int | Budget | None = None,
+    ) -> list[str]:
+        """``n`` texts of ``length`` positions (a whole window by default), all with the same beginning.
+
+        One character a network call, or fewer calls: ``drafts`` characters at a time drafted and checked, which is the
+        same distribution (:mod:`anyorder.speculative`); or ``calls`` in all, each drawing several characters side by
+        side, which is not (:mod:`anyorder.steps`): a number, in equal groups, or a measured :meth:`budget`.
+        """
+        if drafts is not None and calls is not None:
+            raise UserError("give drafts (exact) or calls (approximate), not both")
         start = self.alphabet.check(beginning)
         size = self.length if length is None else length
         if not len(start) < size <= self.length:
@@ -102,7 +120,18 @@ class TextModel:
         place = torch.arange(self.length)
         query = Query((place < len(start)).expand(n, -1), ((place >= len(start)) & (place < size)).expand(n, -1))
         generator = torch.Generator().manual_seed(seed)
-        drawn = torch.cat([self._draw(values[rows], query.rows(rows), generator) for rows in row_chunks(self.core, n)])
+        parts = []
+        for rows in row_chunks(self.core, n):
+            chain = self.core.chain(query.rows(rows), torch.Generator().manual_seed(0))
+            part = values[rows].float()
+            if drafts is not None:
+                parts.append(speculate(self.core, part, chain, generator, drafts=drafts).values)
+            elif calls is not None:
+                starts = calls.starts if isinstance(calls, Budget) else even(chain.steps, min(calls, chain.steps))
+                parts.append(draw_in_groups(self.core, part, chain, starts, generator))
+            else:
+                parts.append(self.core.draw(part, chain, generator))
+        drawn = torch.cat(parts)
         return [self.alphabet.decode(row[:size].long().numpy()) for row in drawn]
 
     def log_prob(self, texts: Sequence[str], *, given: Any = None) -> Float[np.ndarray, " texts"]:
@@ -134,6 +163,13 @@ class TextModel:
         everything = torch.ones(windows.shape, dtype=torch.bool)
         nats = self.nats(windows, Query.marginal(everything))
         return float(-nats.mean() / (self.length * math.log(2)))
+
+    def budget(self, text: str, calls: int, *, most: int = 64) -> Budget:
+        """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost."""
+        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).apart()
+        if len(windows) > most:
+            windows = windows[torch.linspace(0, len(windows) - 1, most).long()]
+        return cheapest(surprise_matrix(self.core, windows), calls)
 
     def save(self, path: str | Path) -> None:
         """One ``.anyorder`` file, written atomically."""
