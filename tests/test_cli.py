@@ -114,7 +114,7 @@ class KnownModel:
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A file name behind which :class:`KnownModel` stands."""
-    monkeypatch.setattr("anyorder.tables.load", lambda path: KnownModel())
+    monkeypatch.setattr("anyorder.loading.load", lambda path: KnownModel())
     path = tmp_path / "house.anyorder"
     path.write_bytes(b"")
     return str(path)
@@ -302,7 +302,7 @@ def broken(model: str, monkeypatch: pytest.MonkeyPatch) -> str:
     def fault(path: Path) -> None:
         raise ZeroDivisionError("no luck")
 
-    monkeypatch.setattr("anyorder.tables.load", fault)
+    monkeypatch.setattr("anyorder.loading.load", fault)
     return model
 
 
@@ -310,7 +310,7 @@ def test_interrupted(model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("anyorder.tables.load", interrupt)
+    monkeypatch.setattr("anyorder.loading.load", interrupt)
     assert run(capsys, "info", model, status=130).err == "anyorder: interrupted\n"
 
 

@@ -53,10 +53,10 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
                 height = place + 0.36 * (1 - 2 * offset / max(len(methods) - 1, 1))
                 panel.scatter(ratio, height, color=COLOURS[method], edgecolor="white", linewidth=0.5, **shape)
         panel.set_xscale("log")
-        ticks = [0.7, 1, 1.5, 2, 3, FARTHEST]
+        ticks = [0.6, 0.8, 1, 1.5, 2, 3, FARTHEST]
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
-        panel.set_xlim(0.68, FARTHEST * 1.06)
+        panel.set_xlim(0.58, FARTHEST * 1.06)
         panel.set_ylim(-0.5, len(SETS) - 0.5)
         panel.set_title(titles[mechanism], fontsize=10)
         panel.set_xlabel("CRPS over that of the best peer (left is better)")

@@ -27,10 +27,10 @@ def load_any(path: Path) -> TableModel | TextModel:
 
 def load(path: Path) -> TableModel:
     """The model of a table in that file."""
-    from anyorder.tables import TableModel
+    from anyorder.text import TextModel
 
     model = load_any(path)
-    if not isinstance(model, TableModel):
+    if isinstance(model, TextModel):
         raise UserError(f"{str(path)!r} is a model of texts, and this command is about tables; see anyorder --help")
     return model
 
