@@ -31,49 +31,46 @@ def by_set(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return wide(rows, "crps").groupby(level="set", sort=False).agg(lambda values: values.mean(skipna=False))
 
 
-def on_finished_tables(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of tables on which every method has run (or failed): in the middle of a run ranks count there only."""
-    methods = {row["method"] for row in rows}
-    done = Counter((row["set"], row["mechanism"]) for row in rows)
-    finished = [row for row in rows if done[row["set"], row["mechanism"]] == len(methods)]
-    return finished or rows
+def ranks(rows: list[dict[str, Any]], score: str) -> dict[str, float]:
+    """Mean rank of each method among the peers and one engine of anyorder: its own, or ``auto`` for a peer.
+
+    So that no method is moved down by two relatives of the same rival. Only tables count on which all of these have run
+    (or failed); in the middle of a run, or where one was left out, there are fewer.
+    """
+    found = {}
+    there = {row["method"] for row in rows}
+    for method in sorted(there):
+        rival = "anyorder auto" if method in PEERS else method
+        names = there & {*PEERS, rival}
+        mine = [row for row in rows if row["method"] in names]
+        done = Counter((row["set"], row["mechanism"]) for row in mine)
+        table = wide([row for row in mine if done[row["set"], row["mechanism"]] == len(names)], score)
+        if method in table:
+            found[method] = float(mean_rank(table)[method])
+    return found
 
 
 def by_method(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For each method: mean ranks, mean coverage, and how many tables it failed on.
-
-    A rank is among the peers and one engine of anyorder: the method's own, or ``auto`` for a peer. So that no method
-    is moved down by two relatives of the same rival.
-    """
+    """For each method: mean ranks, mean coverage, and how many tables it failed on."""
     tables = {score: wide(rows, score) for score in (*LOWER_IS_BETTER, "coverage", "coverage_ties")}
-    fair = {score: wide(on_finished_tables(rows), score) for score in LOWER_IS_BETTER}
-    ranks = {score: _rank_among_peers(table) for score, table in fair.items() if len(table)}
-    best = {score: tables[score].reindex(columns=PEERS).min(axis=1) for score in ranks}
+    ranked = {score: ranks(rows, score) for score in LOWER_IS_BETTER if len(tables[score])}
+    best = tables["crps"].reindex(columns=PEERS).min(axis=1) if len(tables["crps"]) else None
     lines = []
     for method in METHODS:
         mine = [row for row in rows if row["method"] == method]
         if not mine:
             continue
         line: dict[str, Any] = {"method": method}
-        for score, rank in ranks.items():
+        for score, rank in ranked.items():
             line[f"{score}_mean_rank"] = _round(rank.get(method), 2)
-        if "crps" in ranks and method in tables["crps"]:
-            line["crps_over_best_peer_mean"] = _round((tables["crps"][method] / best["crps"]).mean(), 3)
+        if best is not None and method in tables["crps"]:
+            line["crps_over_best_peer_mean"] = _round((tables["crps"][method] / best).mean(), 3)
         for score in ("coverage", "coverage_ties"):
             if method in tables[score]:
                 line[f"{score}_mean"] = _round(tables[score][method].mean(), 3)
         line["failed"] = sum("error" in row for row in mine)
         lines.append(line)
     return lines
-
-
-def _rank_among_peers(table: pd.DataFrame) -> dict[str, float]:
-    ranks = {}
-    for method in table.columns:
-        rival = "anyorder auto" if method in PEERS else method
-        shown = [name for name in table.columns if name in (*PEERS, rival)]
-        ranks[method] = float(mean_rank(table[shown])[method])
-    return ranks
 
 
 def summary(rows: list[dict[str, Any]]) -> str:
