@@ -72,9 +72,9 @@ class Config:
         training = dict(_section(given.pop("training", {}), "training"))
         if minutes is not None:
             training["minutes"] = minutes
-        options = _checked(Options, training, "training option")
-        trees = _checked(TreeOptions, _section(given.pop("trees", {}), "trees"), "option of the trees")
-        values = _checked(cls, given, "option")
+        options = checked_options(Options, training, "training option")
+        trees = checked_options(TreeOptions, _section(given.pop("trees", {}), "trees"), "option of the trees")
+        values = checked_options(cls, given, "option")
         for name in ("network", "protocol", "masking", "objective"):
             if name in values:
                 _section(values[name], name)
@@ -92,7 +92,8 @@ def _section(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _checked(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict[str, Any]:
+def checked_options(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict[str, Any]:
+    """The options as given, once every name is a field of ``cls`` and every number a number."""
     types = {entry.name: entry for entry in dataclasses.fields(cls)}
     for name, value in given.items():
         if name not in types:

@@ -69,3 +69,11 @@ class TensorBoard(Curve):
             self._writers.pop(run).close()
         # Event files are only added to; purge_step tells TensorBoard to leave out what older ones say beyond it.
         self._writers[run] = self._open(str(self._folder / run), purge_step=after)
+
+
+def curves_to(log: str | Path | None, tensorboard: str | Path | None) -> list[Curve]:
+    """The curves that a user asked for: a file of JSON lines, a folder for TensorBoard, both or none."""
+    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
+    if tensorboard is not None:
+        curves.append(TensorBoard(Path(tensorboard)))
+    return curves

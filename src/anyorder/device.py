@@ -1,4 +1,4 @@
-"""Where a run computes and where it keeps its state."""
+"""Where a run computes, where it keeps its state, and what it starts from."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from pathlib import Path
 import torch
 
 from anyorder.errors import UserError
+
+
+def check_run(seed: object, checkpoint: object, *, resume: bool) -> None:
+    """What every fit is told about its run must make sense."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
+    if resume and checkpoint is None:
+        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
 
 
 def run_folder(path: Path) -> Path:

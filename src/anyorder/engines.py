@@ -141,13 +141,7 @@ def _trainers(run: Run, share: float) -> list[Trainer]:
         if trainer.options.minutes is not None:
             trial = 60 * trainer.options.minutes * settings.trial
             trainer.progress.seconds = min(trainer.progress.seconds, trial / 2)
-        if trainer.checkpoint is not None and trainer.checkpoint.exists():
-            if run.resume:
-                trainer.resume(trainer.checkpoint)
-            else:
-                trainer.checkpoint.unlink()  # of an earlier run: a later resume must not find it
-        for curve in run.curves:
-            curve.forget(trainer.label, trainer.progress.step)
+        trainer.take_up(resume=run.resume)
     return trainers
 
 

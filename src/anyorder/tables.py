@@ -19,10 +19,10 @@ from anyorder.checkpoint import model_from_bytes, model_to_bytes, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
 from anyorder.conformal import Conformal, conformal
-from anyorder.curves import Curve, JsonLines, TensorBoard
+from anyorder.curves import curves_to
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import prepare
-from anyorder.device import chosen_device, run_folder
+from anyorder.device import check_run, chosen_device, run_folder
 from anyorder.diagnostics import Coherence, coherence
 from anyorder.encoding import Encoding, Unseen
 from anyorder.engines import Engine, Run, fit_engine
@@ -276,10 +276,7 @@ def fit(
         A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
     """
     began = time.monotonic()
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
-    if resume and checkpoint is None:
-        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
+    check_run(seed, checkpoint, resume=resume)
     check_missingness(missingness)
     settings = Config.read(config, minutes=minutes, engine=engine)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)
@@ -288,9 +285,7 @@ def fit(
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
-    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
-    if tensorboard is not None:
-        curves.append(TensorBoard(Path(tensorboard)))
+    curves = curves_to(log, tensorboard)
     folder = None if checkpoint is None else run_folder(Path(checkpoint))
     run = Run(settings, schema, table, seed, chosen_device(device), folder, curves, resume, progress, began)
     fitted = fit_engine(run)

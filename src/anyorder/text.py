@@ -74,10 +74,8 @@ class TextModel:
         """
         if draws is not None and draws < 1:
             raise UserError(f"draws must be 1 or more, got {draws}; leave it out for the greedy fill")
-        holes = holes_in(self.alphabet.spread(text), mark)
-        codes = np.zeros(len(holes), dtype=np.int64)
-        given = "".join(c for c, hole in zip(self.alphabet.spread(text), holes, strict=True) if not hole)
-        codes[~holes] = self.alphabet.check(self.alphabet.joined(given) if self.alphabet.unit == "bytes" else given)
+        holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
+        codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
         count = draws or 1
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
@@ -208,25 +206,11 @@ class TextModel:
         nats = torch.zeros(padded.shape, dtype=torch.float64)
         filled = padded
         if bool(asked.any()):
-            filled = self._draw(padded, query, generator, greedy=greedy)
             chain = self.core.chain(query, torch.Generator().manual_seed(0))
+            filled = self.core.draw(padded.float().to(self.core.device), chain, generator, greedy=greedy).double().cpu()
             steps = self.core.step_log_prob(filled.float(), chain).double()
             nats.scatter_(1, chain.order.clamp(min=0), steps)
         return filled[:, :width], nats[:, :width]
-
-    @torch.no_grad()
-    def _draw(
-        self,
-        values: Float[Tensor, "rows length"],
-        query: Query,
-        generator: torch.Generator,
-        *,
-        greedy: bool = False,
-    ) -> Float[Tensor, "rows length"]:
-        chain = self.core.chain(query, torch.Generator().manual_seed(0))
-        device = self.core.device
-        drawn = self.core.draw(values.float().to(device), chain, generator, greedy=greedy)
-        return drawn.double().cpu()
 
 
 def _windows(known: Bool[Tensor, " positions"], length: int) -> Iterator[tuple[slice, Bool[Tensor, " window"]]]:

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from anyorder.card import versions
-from anyorder.curves import Curve, JsonLines, TensorBoard
+from anyorder.curves import curves_to
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
-from anyorder.device import chosen_device, run_folder
+from anyorder.device import check_run, chosen_device, run_folder
 from anyorder.errors import UserError
 from anyorder.masking import maskings
 from anyorder.objectives import objective_for
@@ -62,10 +62,7 @@ def fit_text(
         As in :func:`anyorder.fit`; options are those of :class:`~anyorder.text_options.TextOptions`.
     """
     began = time.monotonic()
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
-    if resume and checkpoint is None:
-        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
+    check_run(seed, checkpoint, resume=resume)
     options = TextOptions.read(config, minutes=minutes, preset=preset)
     text = read_corpus(corpus)
     alphabet = Alphabet.of(text, unit)
@@ -83,9 +80,6 @@ def fit_text(
     model = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
     auto = options.masking.get("name") == "auto"
     masking = text_masking(alphabet, model.network) if auto else maskings.build(options.masking)
-    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
-    if tensorboard is not None:
-        curves.append(TensorBoard(Path(tensorboard)))
     folder = None if checkpoint is None else run_folder(Path(checkpoint))
     # Evenly spread over the held-out text, none twice.
     rows = WindowRows(Windows(judges, length))
@@ -98,17 +92,11 @@ def fit_text(
         options.training,
         seed=seed,
         checkpoint=None if folder is None else folder / "text.checkpoint",
-        curves=curves,
+        curves=curves_to(log, tensorboard),
         label="text",
     )
     trainer.progress.seconds = time.monotonic() - began  # preparation counts against the budget
-    if trainer.checkpoint is not None and trainer.checkpoint.exists():
-        if resume:
-            trainer.resume(trainer.checkpoint)
-        else:
-            trainer.checkpoint.unlink()  # of an earlier run: a later resume must not find it
-    for curve in curves:
-        curve.forget(trainer.label, trainer.progress.step)
+    trainer.take_up(resume=resume)
     with training_bar(progress) as watch:
         trainer.run(watch=watch)
     core = trainer.finish().cpu()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from anyorder.config import checked_options
 from anyorder.errors import UserError, nearest
 from anyorder.train import Options
 
@@ -58,18 +59,11 @@ class TextOptions:
         options = dict(given or {})
         if preset is not None:
             options["preset"] = preset
-        names = [entry.name for entry in dataclasses.fields(cls)]
-        training = dataclasses.asdict(cls().training) | dict(options.pop("training", {}))
+        training = dict(options.pop("training", {}))
         if minutes is not None:
             training["minutes"] = minutes
-        for name in options:
-            if name not in names:
-                raise UserError(f"unknown option {name!r}; {nearest(name, names)}")
-        valid = [entry.name for entry in dataclasses.fields(Options)]
-        for name in training:
-            if name not in valid:
-                raise UserError(f"unknown training option {name!r}; {nearest(name, valid)}")
-        return cls(**options, training=Options(**training))
+        training = checked_options(Options, training, "training option")
+        return cls(**checked_options(cls, options, "option"), training=dataclasses.replace(cls().training, **training))
 
     def described_network(self) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network."""

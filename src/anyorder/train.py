@@ -330,6 +330,16 @@ class Trainer:
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
         write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
 
+    def take_up(self, *, resume: bool) -> None:
+        """Go on from the run's own checkpoint, if there is one and that is wanted; else forget what was there."""
+        if self.checkpoint is not None and self.checkpoint.exists():
+            if resume:
+                self.resume(self.checkpoint)
+            else:
+                self.checkpoint.unlink()  # of an earlier run: a later resume must not find it
+        for curve in self.curves:
+            curve.forget(self.label, self.progress.step)
+
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of the same run."""
         tensors, header = read_tensors(path)

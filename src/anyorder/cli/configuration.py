@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from anyorder.cli.tables import load
 from anyorder.cli.toml import read_toml
 from anyorder.errors import UserError
 
@@ -18,14 +19,7 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
     """The file as (arguments of ``fit``, training options): a few names at the top level, and everything else."""
     if path is None:
         return {}, {}
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise UserError(
-            f"--config: the file {str(path)!r} {what}; name a TOML file with options, or a model (.anyorder) to repeat"
-        )
     if path.suffix == ".anyorder":
-        from anyorder.loading import load
-
         card = load(path).card
         return dict(card["arguments"]), dict(card["config"])
     content = read_toml(path)
