@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from anyorder.errors import UserError
 from anyorder.layout import Layout
 from anyorder.networks import (
     BidirectionalTransformer,
@@ -20,6 +21,7 @@ from anyorder.networks import (
     networks,
 )
 from anyorder.networks.gaussian import conditional_moments, fit_moments
+from anyorder.networks.positions import Rotary
 from anyorder.registry import describe
 from anyorder.testing import (
     check_calls_agree,
@@ -36,6 +38,10 @@ MAKERS = {
     "mlp with expert": lambda layout: _with_expert(layout),
     "bidirectional": lambda layout: BidirectionalTransformer(layout, width=16, blocks=2, heads=2),
     "causal": lambda layout: CausalTransformer(layout, width=16, blocks=2, heads=2),
+    "bidirectional, rotary": lambda layout: BidirectionalTransformer(
+        layout, width=16, blocks=2, heads=2, positions="rotary"
+    ),
+    "causal, rotary": lambda layout: CausalTransformer(layout, width=16, blocks=2, heads=2, positions="rotary"),
 }
 
 
@@ -98,6 +104,32 @@ def test_padding_does_not_change_a_row(network: Network) -> None:
         if order.shape[1]:
             apart = network.along(values[row : row + 1], trimmed)
             torch.testing.assert_close(apart[0], together[row, : order.shape[1]], rtol=0, atol=1e-10)
+
+
+def test_rotary_products_depend_on_distances_alone() -> None:
+    layout = Layout((2,) * 20, (2,) * 20, (0,) * 20, (4, 5))
+    rotary = Rotary(layout, 8)
+    generator = torch.Generator().manual_seed(0)
+    query, key = torch.randn(2, 1, 1, 1, 8, generator=generator)
+
+    def product(asked: int, held: int) -> float:
+        places = torch.tensor([[asked], [held]])
+        return float((rotary(places[:1])(query) * rotary(places[1:])(key)).sum())
+
+    # On a grid of 4 x 5: one row down and two to the right, from different places.
+    assert product(7, 0) == pytest.approx(product(12, 5), abs=1e-5) == pytest.approx(product(9, 2), abs=1e-5)
+    assert abs(product(7, 0) - product(8, 0)) > 1e-3
+    assert abs(product(7, 0) - product(2, 0)) > 1e-3
+    # No variable, no turn.
+    nowhere = rotary(torch.tensor([[-1]]))
+    torch.testing.assert_close(nowhere(query), query)
+
+
+def test_unknown_positions_and_odd_heads_are_refused() -> None:
+    with pytest.raises(UserError, match="did you mean 'rotary'"):
+        CausalTransformer(mixed_layout(), width=16, heads=2, positions="rotari")
+    with pytest.raises(UserError, match="even size"):
+        CausalTransformer(mixed_layout(), width=15, heads=3, positions="rotary")
 
 
 def test_begin_starts_at_the_heads_broad_distribution() -> None:

@@ -30,7 +30,7 @@ def peaked(network: str, protocol: object = None) -> AnyOrderModel:
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.add_(0.35 * torch.randn(parameter.shape, generator=generator))
+            parameter.add_(0.5 * torch.randn(parameter.shape, generator=generator))
     return model.eval()
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
+from anyorder.networks.positions import Turn
 
 
 @dataclass
@@ -46,16 +47,20 @@ class TransformerBlock(nn.Module):
         causal: bool = False,
         cache: list[Cache] | None = None,
         layer: int = 0,
+        turns: tuple[Turn, Turn] | None = None,
     ) -> Float[Tensor, "batch tokens width"]:
         """``visible`` says which keys a token may look at; ``causal`` is the same as a triangle, but faster.
 
-        With ``cache`` the keys of earlier calls are seen as well, and this call's are appended to it.
+        With ``cache`` the keys of earlier calls are seen as well, and this call's are appended to it. ``turns`` turn
+        queries and keys by their rotary positions.
         """
         batch, count, width = tokens.shape
         mixed = self.queries_keys_values(self.norm_attention(tokens))
         # [batch, tokens, 3 * width] -> three of [batch, heads, tokens, head]
         parts = mixed.view(batch, count, 3, self.heads, width // self.heads)
         queries, keys, values = parts.permute(2, 0, 3, 1, 4).unbind(0)
+        if turns is not None:
+            queries, keys = turns[0](queries), turns[1](keys)
         if cache is not None:
             if layer == len(cache):
                 cache.append(Cache(keys, values))

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from anyorder.networks.attention import TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import MaskNetwork
+from anyorder.networks.positions import Rotary, check_positions, positions_table
 from anyorder.networks.values import Readout, ValueEmbedding
 
 
@@ -28,17 +29,20 @@ class BidirectionalTransformer(MaskNetwork):
     blocks: int = 4
     heads: int = 4
     dropout: float = 0.0
+    positions: str = "learned"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_heads(self.width, self.heads)
         self.embed = ValueEmbedding(self.layout, self.width)
         self.unknown = nn.Parameter(torch.randn(self.width) * 0.5)
-        self.here = nn.Embedding(self.layout.variables, self.width)
+        check_positions(self.positions)
+        self.rotary = Rotary(self.layout, self.width // self.heads) if self.positions == "rotary" else None
+        if self.rotary is None:
+            self.here = positions_table(self.layout, self.width)
         self.trunk = nn.ModuleList(TransformerBlock(self.width, self.heads, self.dropout) for _ in range(self.blocks))
         self.norm = nn.LayerNorm(self.width)
         self.readout = Readout(self.layout, self.width)
-        nn.init.normal_(self.here.weight, std=0.5)
         begin_blocks(self.trunk)
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
@@ -52,7 +56,12 @@ class BidirectionalTransformer(MaskNetwork):
     ) -> Float[Tensor, "batch variables width"]:
         everyone = torch.arange(self.layout.variables, device=values.device).expand_as(known)
         held = self.embed(everyone, values.where(known, 0.0))
-        tokens = torch.where(known[..., None], held, self.unknown) + self.here.weight
+        tokens = torch.where(known[..., None], held, self.unknown)
+        turns = None
+        if self.rotary is None:
+            tokens = tokens + self.here.weight
+        else:
+            turns = (self.rotary(everyone[:1]),) * 2
         for block in self.trunk:
-            tokens = block(tokens)
+            tokens = block(tokens, turns=turns)
         return self.readout.each(self.norm(tokens))

@@ -1,7 +1,9 @@
 """The causal transformer: a chain network. One pass answers every step of a chain (MAC Algorithm 1).
 
 A token carries the variable it holds, its value, and *the variable that comes next*, so one causal stack can
-follow any order (the double position of sigma-GPT). The sequence is ``start, path[0], path[1], ...``; the token
+follow any order (the double position of sigma-GPT). Positions are learned vectors, one a variable, or rotary: then a
+query is turned by where the next variable is and a key by where its own is, so that attention sees how far each known
+value lies from what is asked, wherever both are. The sequence is ``start, path[0], path[1], ...``; the token
 before a variable answers for it. There is no position in the sequence, only the causal mask, so padding is
 harmless: a padded place in front of the path repeats the start token and is hidden from every other token.
 The cost is in proportion to the variables that a query names.
@@ -18,6 +20,7 @@ from torch import Tensor, nn
 
 from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import ChainNetwork, Walk
+from anyorder.networks.positions import Rotary, check_positions, positions_table
 from anyorder.networks.values import Readout, ValueEmbedding
 from anyorder.query import PAD, Chain, ordered
 
@@ -32,19 +35,21 @@ class CausalTransformer(ChainNetwork):
     blocks: int = 4
     heads: int = 4
     dropout: float = 0.0
+    positions: str = "learned"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_heads(self.width, self.heads)
         self.embed = ValueEmbedding(self.layout, self.width)
         self.start = nn.Parameter(torch.randn(self.width) * 0.5)
-        self.here = nn.Embedding(self.layout.variables, self.width)
-        self.next = nn.Embedding(self.layout.variables, self.width)
+        check_positions(self.positions)
+        self.rotary = Rotary(self.layout, self.width // self.heads) if self.positions == "rotary" else None
+        if self.rotary is None:
+            self.here = positions_table(self.layout, self.width)
+            self.next = positions_table(self.layout, self.width)
         self.trunk = nn.ModuleList(TransformerBlock(self.width, self.heads, self.dropout) for _ in range(self.blocks))
         self.norm = nn.LayerNorm(self.width)
         self.readout = Readout(self.layout, self.width)
-        for table in (self.here, self.next):
-            nn.init.normal_(table.weight, std=0.5)
         begin_blocks(self.trunk)
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
@@ -58,21 +63,25 @@ class CausalTransformer(ChainNetwork):
     ) -> Float[Tensor, "batch tokens width"]:
         """Embed (variable, value, next variable); a padded variable becomes the start token."""
         index = variable.clamp(min=0)
-        held = self.embed(index, values) + self.here(index)
+        held: Tensor = self.embed(index, values)
+        if self.rotary is None:
+            held = held + self.here(index)
         held = torch.where((variable == PAD)[..., None], self.start, held)
-        out: Tensor = held + self.next(following.clamp(min=0))
-        return out
+        return held + self.next(following.clamp(min=0)) if self.rotary is None else held
 
     def run(
         self,
-        tokens: Float[Tensor, "batch tokens width"],
+        values: Float[Tensor, "batch tokens"],
+        variable: Int[Tensor, "batch tokens"],
+        following: Int[Tensor, "batch tokens"],
         visible: Bool[Tensor, "#batch 1 tokens keys"] | None = None,
         cache: list[Cache] | None = None,
-        *,
-        causal: bool = False,
     ) -> Float[Tensor, "batch tokens width"]:
+        """The trunk over tokens (variable, value, next variable); without ``visible`` each sees those before it."""
+        tokens = self.tokens(values, variable, following)
+        turns = None if self.rotary is None else (self.rotary(following), self.rotary(variable))
         for layer, block in enumerate(self.trunk):
-            tokens = block(tokens, visible, causal=causal, cache=cache, layer=layer)
+            tokens = block(tokens, visible, causal=visible is None, cache=cache, layer=layer, turns=turns)
         out: Tensor = self.norm(tokens)
         return out
 
@@ -80,9 +89,8 @@ class CausalTransformer(ChainNetwork):
         path = torch.cat([chain.prefix, chain.order], dim=1)
         # The last variable of a path is answered for and never looked at: its own token is not needed.
         variable, following = _start_and(path[:, :-1]), _followers(path, chain.prefix.shape[1])
-        tokens = self.tokens(_values_at(values, variable), variable, following)
         visible = _visible(variable) if bool((chain.prefix == PAD).any()) else None
-        trunk = self.run(tokens, visible, causal=visible is None)
+        trunk = self.run(_values_at(values, variable), variable, following, visible)
         features: Tensor = self.readout(trunk[:, chain.prefix.shape[1] :], chain.order.clamp(min=0))
         return features
 
@@ -109,8 +117,8 @@ class CausalTransformer(ChainNetwork):
         visible[:, :, copies[:, None], copies] = torch.eye(variables, dtype=torch.bool, device=known.device)
         # Where nothing is known the copy is itself the start token, so the one in front is not there for it.
         visible[:, :, count:, :count] &= (last != PAD)[:, None, :, None]
-        tokens = self.tokens(_values_at(values, variable), variable, following)
-        return self.readout.each(self.run(tokens, visible)[:, count:])
+        trunk = self.run(_values_at(values, variable), variable, following, visible)
+        return self.readout.each(trunk[:, count:])
 
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
         return _CachedWalk(self, values, chain)
@@ -127,10 +135,9 @@ class _CachedWalk(Walk):
         count = chain.prefix.shape[1]
         variable = _start_and(chain.prefix)
         following = _followers(torch.cat([chain.prefix, chain.order[:, :1]], dim=1), count)
-        tokens = network.tokens(_values_at(values, variable), variable, following)
         visible = _visible(variable)
         self.shown = visible[:, :, -1:, :].clone()
-        self.trunk = network.run(tokens, visible, self.cache)[:, -1:]
+        self.trunk = network.run(_values_at(values, variable), variable, following, visible, self.cache)[:, -1:]
 
     def features(self, rows: Tensor | None = None) -> Tensor:
         here: Tensor | slice = slice(None) if rows is None else rows
@@ -145,9 +152,8 @@ class _CachedWalk(Walk):
             return
         following = self.order[:, self.step : self.step + 1]
         # Padding rows have ended; whatever token they add only they themselves could see.
-        tokens = self.network.tokens(value[:, None], variable.clamp(min=0), following)
         self.shown = torch.cat([self.shown, torch.ones_like(self.shown[..., :1])], dim=-1)
-        self.trunk = self.network.run(tokens, self.shown, self.cache)
+        self.trunk = self.network.run(value[:, None], variable.clamp(min=0), following, self.shown, self.cache)
 
 
 def _start_and(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch tokens"]:

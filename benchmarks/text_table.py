@@ -1,0 +1,207 @@
+"""MAC's Table 1 in miniature: joint, marginal and conditional bits per character of five models of text8.
+
+    python benchmarks/text_table.py [--minutes 20] [--rows "chain, MAC order"] [--resume] [--models FOLDER] [--json FILE]
+
+The same preset for all rows, rotary positions for all, the same time on two threads. Two mask networks (the
+bidirectional transformer) as their papers train them: ARDM with known sets of uniform size, MAC with cardinality
+reweighting on joint, marginal (M_card) and conditional questions (a uniform number of known characters) in equal parts.
+Two chain networks learn the whole chains of the same questions, in random and in MAC's order. The fifth row is the
+chain network that learns left to right alone. Asked on test windows that do not overlap, the same for all rows:
+
+joint        all characters of a window, from nothing
+marginal     u from M_card: -log2 p(x_u) over the length of the window (MAC's "per N"), and over |u|
+conditional  the holes of a window, 30 % of it scattered or in runs of six on average, given all the rest
+
+± is the standard error over windows. A mask network needs a pass for every character, so windows are few.
+"""
+
+from __future__ import annotations
+
+import json as json_module
+import math
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import anyorder as ao
+from anyorder.data.text import Windows, text8
+from anyorder.masking import Cardinality, Spans
+from anyorder.query import Query
+from anyorder.text import TextModel, codes_of
+
+from common import machine, write_results
+
+JOINT = {"name": "suffix"}  # evidence and asked part are both learned, so this is the whole window from left to right
+MARGINAL = {"name": "cardinality"}
+CONDITIONAL = {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}}
+QUESTIONS = {"name": "mixture", "maskings": [JOINT, MARGINAL, CONDITIONAL], "weights": [1, 1, 1]}
+# The suffix of a window is a conditional question to a mask network: its joint question is all of the window.
+WHOLE = {"name": "cardinality", "least": 250}
+MASK_QUESTIONS = {"name": "mixture", "maskings": [WHOLE, MARGINAL, CONDITIONAL], "weights": [1, 1, 1]}
+MASK, CHAIN = {"name": "bidirectional_transformer"}, {"name": "causal_transformer"}
+RANDOM, MAC = {"name": "random"}, {"name": "canonical"}
+
+ROWS: dict[str, dict[str, Any]] = {
+    "mask network, random order (ARDM)": {"network": MASK, "protocol": RANDOM, "masking": WHOLE},
+    "mask network, MAC order (MAC)": {
+        "network": MASK,
+        "protocol": MAC,
+        "masking": MASK_QUESTIONS,
+        "objective": {"name": "parallel", "reweight": True},
+    },
+    "chain network, random order": {"network": CHAIN, "protocol": RANDOM, "masking": QUESTIONS},
+    "chain network, MAC order": {"network": CHAIN, "protocol": MAC, "masking": QUESTIONS},
+    "chain network, left to right only": {"network": CHAIN, "protocol": MAC, "masking": JOINT},
+}
+PRINTED = {"ARDM": 1.48, "MAC": 1.40, "left-to-right transformer": 1.35}  # MAC's Table 1, 3,000 epochs of 12 x 768
+LENGTH = 250
+
+
+def questions(windows: int) -> dict[str, Query]:
+    """What is known and what is asked of every test window, by the heading of its column."""
+    generator = torch.Generator().manual_seed(7)
+    everything = torch.ones(windows, LENGTH, dtype=torch.bool)
+    scattered = torch.rand(windows, LENGTH, generator=generator) < 0.3
+    return {
+        "joint": Query.marginal(everything),
+        "marginal": Cardinality().draw(windows, LENGTH, generator),
+        "scattered holes": Query(~scattered, scattered),
+        "runs of holes": Spans(length=6.0, share=0.3).draw(windows, LENGTH, generator),
+    }
+
+
+def per_character(model: TextModel, windows: torch.Tensor, query: Query) -> tuple[float, float]:
+    """Bits per asked character, and the standard error of that ratio over windows."""
+    bits = torch.from_numpy(-model.nats(windows, query)) / math.log(2)
+    asked = query.asked.sum(dim=1).double()
+    mean = float(bits.sum() / asked.sum())
+    spread = (bits - mean * asked).std() / asked.mean()
+    return mean, float(spread / math.sqrt(len(bits)))
+
+
+def run(row: str, minutes: float, preset: str, windows: int, seed: int, models: Path) -> dict[str, Any]:
+    """Train one row and ask it everything."""
+    corpus = text8()
+    used = time.process_time()
+    model = ao.fit_text(
+        corpus.training,
+        length=LENGTH,
+        minutes=minutes,
+        preset=preset,
+        validation=corpus.validation,
+        seed=seed,
+        config=ROWS[row],
+        log=models / f"{_file(row)}.csv",
+    )
+    used = time.process_time() - used
+    model.save(models / f"{_file(row)}.anyorder")
+    apart = Windows(codes_of(model.alphabet, corpus.test), LENGTH).apart()
+    test = apart[torch.linspace(0, len(apart) - 1, windows).long()]
+    began = time.monotonic()
+    scores = {heading: per_character(model, test, query) for heading, query in questions(windows).items()}
+    training = model.card["training"]
+    return {
+        "scores": scores,
+        "parameters": training["parameters"],
+        "steps": training["steps"],
+        "seconds": training["seconds"],
+        "processor_seconds": round(used, 1),
+        "asking": round(time.monotonic() - began, 1),
+        "partial": corpus.partial,
+    }
+
+
+def _file(row: str) -> str:
+    return "".join(character if character.isalnum() else "_" for character in row)
+
+
+def main(
+    minutes: Annotated[float, typer.Option(help="training budget of every row")] = 20.0,
+    preset: str = "small",
+    windows: Annotated[int, typer.Option(help="test windows; mask networks take a second or two for each")] = 100,
+    rows: Annotated[str, typer.Option(help="semicolon-separated; all by default")] = "",
+    seed: int = 0,
+    resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
+    models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/texts"),
+    json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/text_table.json"),
+) -> None:
+    """Run row by row, and print the table."""
+    torch.set_num_threads(2)
+    chosen = [name.strip() for name in rows.split(";") if name.strip()] or list(ROWS)
+    if unknown := [name for name in chosen if name not in ROWS]:
+        raise typer.BadParameter(f"unknown: {unknown}; rows {tuple(ROWS)}")
+    models.mkdir(parents=True, exist_ok=True)
+    console, options = Console(width=140), {"minutes": minutes, "preset": preset, "windows": windows, "seed": seed}
+    found: dict[str, Any] = {}
+    if json.exists():
+        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
+        if details["options"] == options:
+            found = details["by_row"]  # rows that are not asked for stay as they are
+        elif resume or rows:
+            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
+    for row in chosen:
+        if resume and row in found:
+            continue
+        found[row] = run(row, minutes, preset, windows, seed, models)
+        console.print(f"{row}: {found[row]}")
+        write_results(json, payload(found, options))
+    lines = payload(found, options)["rows"]
+    table = Table(*lines[0], title="bits per character")
+    for line in lines:
+        table.add_row(*map(str, line.values()))
+    console.print(table)
+
+
+def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The table as the documentation shows it, and the figures behind it."""
+    lines = []
+    share = float(questions(options["windows"])["marginal"].asked.double().mean())
+    for row in ROWS:
+        if row not in found:
+            continue
+        scores = found[row]["scores"]
+        line = {"row": row}
+        for heading, (mean, error) in scores.items():
+            if heading == "marginal":
+                line["marginal, per N"] = f"{mean * share:.3f} ± {error * share:.3f}"
+            name = "marginal, per |u|" if heading == "marginal" else heading
+            line[name] = f"{mean:.3f} ± {error:.3f}"
+        facts = found[row]
+        line |= {"parameters": f"{facts['parameters']:,}", "steps": f"{facts['steps']:,}"}
+        line |= {"training s": facts["seconds"], "of processor": facts["processor_seconds"], "asking s": facts["asking"]}
+        lines.append(line)
+    partial = next(iter(found.values()))["partial"] if found else ""
+    return {
+        "title": "MAC's Table 1 in miniature: text8",
+        "about": f"Bits per character (lower is better) on {options['windows']} test windows of {LENGTH} characters, "
+        f"the same for all rows, plus or minus the standard error. Every row trains {options['minutes']:g} minutes on "
+        f"two threads with the preset `{options['preset']}`, rotary positions and the same options. Marginal: M_card, "
+        "divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. Printed "
+        "by MAC for the joint, full text8, 12 blocks of width 768, 3,000 epochs: "
+        f"{', '.join(f'{name} {bits}' for name, bits in PRINTED.items())}.",
+        "partial": f"This is {partial}." if partial else "",
+        "command": f"python benchmarks/text_table.py --minutes {options['minutes']:g}",
+        "seed": options["seed"],
+        "machine": machine(),
+        "rows": lines,
+        **distances(found),
+        "details": {"options": options, "by_row": found},
+    }
+
+
+def distances(found: dict[str, Any]) -> dict[str, Any]:
+    """How far the any-order chain network is from the one that only goes left to right."""
+    ours, ordinary = (found.get(row) for row in ("chain network, MAC order", "chain network, left to right only"))
+    if ours is None or ordinary is None:
+        return {}
+    distance = ours["scores"]["joint"][0] / ordinary["scores"]["joint"][0] - 1
+    return {"joint, any order above left to right": f"{distance:+.1%}"}
+
+
+if __name__ == "__main__":
+    typer.run(main)
