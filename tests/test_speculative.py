@@ -12,6 +12,7 @@ from scipy import stats
 from anyorder.data.text import Alphabet
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.networks.lookahead import BesideLookahead
 from anyorder.protocols import Canonical, Random
 from anyorder.query import Query
 from anyorder.speculative import speculate
@@ -20,6 +21,7 @@ from anyorder.text import text_model
 N, SYMBOLS, DRAWS = 5, "abc", 12_000
 NETWORKS = {
     "chain": {"name": "causal_transformer", "width": 16, "blocks": 2, "heads": 2},
+    "rotary chain": {"name": "causal_transformer", "width": 16, "blocks": 2, "heads": 2, "positions": "rotary"},
     "mask": {"name": "bidirectional_transformer", "width": 16, "blocks": 2, "heads": 2},
 }
 
@@ -98,8 +100,35 @@ def test_rows_of_different_length_and_random_orders() -> None:
     assert bool((found.values[~known & ~asked] == 0).all())
 
 
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_looking_ahead_with_a_cache_is_looking_beside(positions: str) -> None:
+    # Long enough that wrong guesses fill the cache and it is packed; rows with and without evidence.
+    network = {"name": "causal_transformer", "width": 16, "blocks": 2, "heads": 2, "positions": positions}
+    model = text_model(Alphabet(SYMBOLS), 30, network, Canonical(), seed=0).double().eval()
+    generator = torch.Generator().manual_seed(5)
+    known = torch.rand(6, 30, generator=generator) < torch.tensor([0.0, 0.0, 0.1, 0.3, 0.5, 0.9])[:, None]
+    values = torch.randint(3, (6, 30), generator=generator).double()
+    chain = model.chain(Query(known, ~known))
+    with torch.no_grad():
+        cached, plain = model.network.look_ahead(values, chain), BesideLookahead(model.network, values, chain)
+        packed = False
+        for _ in range(25):
+            guesses = torch.randint(3, (6, 4), generator=generator).double()
+            ours, theirs = cached.look(guesses, 3), plain.look(guesses, 3)
+            steps = torch.arange(5)[:, None] + torch.arange(3)
+            real = cached.upcoming(7)[:, steps] >= 0
+            torch.testing.assert_close(ours[real], theirs[real], rtol=0, atol=1e-10)
+            right = torch.randint(2, (6,), generator=generator)
+            value = torch.randint(3, (6,), generator=generator).double()
+            before = cached.shown.shape[1]
+            cached.settle(right, value)
+            plain.settle(right, value)
+            packed |= cached.shown.shape[1] < before
+    assert packed
+
+
 def test_what_it_cannot_do_is_refused() -> None:
     model = peaked("chain")
     values, questions = query({}, [0, 1], 1)
-    with pytest.raises(UserError, match="2 drafts"):
-        speculate(model, values, model.chain(questions), drafts=1)
+    with pytest.raises(UserError, match="1 draft"):
+        speculate(model, values, model.chain(questions), drafts=0)

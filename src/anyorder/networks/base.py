@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from anyorder.layout import Layout
 from anyorder.missingness import without_partner
+from anyorder.networks.lookahead import BesideLookahead, Lookahead
 from anyorder.query import Chain, Step, members
 
 # Numbers a pass may hold per intermediate tensor: bounds memory (32 MB in float32), not results.
@@ -90,6 +91,10 @@ class Network(nn.Module, ABC):
     @abstractmethod
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
         """Start walking: only the evidence of ``values`` is read; the rest is told step by step."""
+
+    def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
+        """Start walking by guesses: the same, several steps a call."""
+        return BesideLookahead(self, values, chain)
 
 
 class MaskNetwork(Network):

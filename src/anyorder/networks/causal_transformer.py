@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import ChainNetwork, Walk
+from anyorder.networks.lookahead import Lookahead
 from anyorder.networks.positions import Rotary, check_positions, positions_table
 from anyorder.networks.values import Readout, ValueEmbedding
 from anyorder.query import PAD, Chain, ordered
@@ -123,6 +124,9 @@ class CausalTransformer(ChainNetwork):
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
         return _CachedWalk(self, values, chain)
 
+    def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
+        return _CachedLookahead(self, values, chain)
+
 
 class _CachedWalk(Walk):
     """Walking with a cache: each step runs one new token."""
@@ -154,6 +158,72 @@ class _CachedWalk(Walk):
         # Padding rows have ended; whatever token they add only they themselves could see.
         self.shown = torch.cat([self.shown, torch.ones_like(self.shown[..., :1])], dim=-1)
         self.trunk = self.network.run(value[:, None], variable.clamp(min=0), following, self.shown, self.cache)
+
+
+class _CachedLookahead(Lookahead):
+    """Looking ahead with a cache of what is settled.
+
+    A call runs the token settled last and the guesses behind it, and of each of them a copy for every step further on:
+    a copy has another next variable and sees the tokens before it and itself. A guess that was wrong leaves its key in
+    the cache, hidden: keys know where they stand by themselves, so gaps between them do no harm.
+    """
+
+    def __init__(self, network: CausalTransformer, values: Tensor, chain: Chain) -> None:
+        super().__init__(chain)
+        self.network = network
+        self.cache: list[Cache] = []
+        self.guesses = values[:, :0]
+        sequence = _start_and(chain.prefix)
+        count = chain.prefix.shape[1]
+        self.variable = sequence[:, count]  # settled last; its token is part of the next call
+        self.value = _values_at(values, sequence)[:, count]
+        self.shown = torch.zeros(chain.batch, 0, dtype=torch.bool, device=sequence.device)
+        if count:
+            before = sequence[:, :count]
+            visible = _visible(before)
+            network.run(_values_at(values, before), before, _followers(chain.prefix, count), visible, self.cache)
+            # Where nothing is known the start token is the one settled last, so the one in front is not there.
+            self.shown = visible[:, 0, -1] & (self.variable != PAD)[:, None]
+
+    def look(self, guesses: Tensor, reach: int) -> Tensor:
+        self.guesses = guesses
+        batch, count = guesses.shape
+        own, seen = count + 1, self.shown.shape[1]
+        ahead = self.upcoming(count + reach)
+        variable = torch.cat([self.variable[:, None], ahead[:, :count]], dim=1)
+        values = torch.cat([self.value[:, None], guesses.to(self.value.dtype)], dim=1)
+        # Next variables [batch, token, 0 .. reach-1]; the first is the chain's own, the others are of the copies.
+        following = torch.stack([ahead[:, step : step + own] for step in range(reach)], dim=2)
+        copies = own * (reach - 1)
+        place = torch.arange(own, device=variable.device)
+        holder = torch.cat([place, place.repeat_interleave(reach - 1)])  # which token each one is or copies
+        visible = torch.zeros(batch, own + copies, seen + own + copies, dtype=torch.bool, device=variable.device)
+        visible[:, :, :seen] = self.shown[:, None]
+        visible[:, :, seen : seen + own] = place < holder[:, None]
+        everyone = torch.arange(own + copies, device=variable.device)
+        visible[:, everyone, seen + everyone] = True
+        target = torch.cat([following[:, :, 0], following[:, :, 1:].flatten(1)], dim=1)
+        trunk = self.network.run(values[:, holder], variable[:, holder], target, visible[:, None], self.cache)
+        for layer in self.cache:  # copies are for this call alone
+            layer.keys, layer.values = layer.keys[:, :, : seen + own], layer.values[:, :, : seen + own]
+        features: Tensor = self.network.readout(trunk, target.clamp(min=0))
+        further = features[:, own:].unflatten(1, (own, reach - 1))
+        return torch.cat([features[:, :own, None], further], dim=2)
+
+    def settle(self, right: Tensor, value: Tensor) -> None:
+        count = self.guesses.shape[1]
+        self.variable = self.upcoming(count + 1).gather(1, right[:, None])[:, 0]
+        self.value = value.to(self.value.dtype)
+        kept = torch.arange(count + 1, device=right.device) <= right[:, None]
+        self.shown = torch.cat([self.shown, kept], dim=1)
+        self.reached = (self.reached + right + 1).clamp(max=self.chain.steps)
+        longest = int(self.shown.sum(dim=1).max())
+        if self.shown.shape[1] > 2 * longest + 16:  # mostly wrong guesses: move the others together
+            order = (~self.shown).long().argsort(dim=1, stable=True)[:, :longest]
+            self.shown = self.shown.gather(1, order)
+            for layer in self.cache:
+                index = order[:, None, :, None].expand(-1, layer.keys.shape[1], -1, layer.keys.shape[3])
+                layer.keys, layer.values = layer.keys.gather(2, index), layer.values.gather(2, index)
 
 
 def _start_and(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch tokens"]:
