@@ -7,13 +7,14 @@ transformer) and differ in the law of the known sets alone; the seventh trains t
 whole chains. Every row is asked in the order that it was trained for: M_card-mask and w-RND in random orders, w-ablateA
 in the order of each set's hash, w-MAC from left to right.
 
-While a row trains, its averaged weights are put aside at growing intervals; they are judged afterwards, so judging takes
-none of the time. Bits per character on validation windows: joint, and marginal under M_card over the length (MAC's
-"per N"). One thread a run, ``--workers`` runs side by side.
+While a row trains, its averaged weights are put aside at growing intervals; they are judged afterwards, so that
+takes none of the time. Bits per character on validation windows: joint, and marginal under M_card over the length (as
+MAC counts). One thread a run, ``--workers`` runs side by side.
 """
 
 from __future__ import annotations
 
+import itertools
 import json as json_module
 import math
 import statistics
@@ -115,7 +116,7 @@ def run(law: str, minutes: float, seed: int) -> dict[str, Any]:
 
 def at(points: list[dict[str, Any]], axis: str, place: float, score: str) -> float:
     """A curve's value at a step or a second, between its points in proportion."""
-    for before, after in zip(points, points[1:], strict=False):
+    for before, after in itertools.pairwise(points):
         if before[axis] <= place <= after[axis]:
             share = (place - before[axis]) / max(after[axis] - before[axis], 1e-9)
             return float(before[score] + share * (after[score] - before[score]))

@@ -1,6 +1,6 @@
 """MAC's Table 1 in miniature: joint, marginal and conditional bits per character of five models of text8.
 
-    python benchmarks/text_table.py [--minutes 20] [--rows "chain, MAC order"] [--resume] [--models FOLDER] [--json FILE]
+    python benchmarks/text_table.py [--minutes 20] [--rows NAMES] [--resume] [--models FOLDER] [--json FILE]
 
 The same preset for all rows, rotary positions for all, the same time on two threads. Two mask networks (the
 bidirectional transformer) as their papers train them: ARDM with known sets of uniform size; MAC with cardinality

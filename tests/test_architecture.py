@@ -60,6 +60,7 @@ LAYERS: list[tuple[str, ...]] = [
             "card",
             "candidates",
             "text_options",
+            "text_scores",
             "text",
             "text_fit",
             "loading",

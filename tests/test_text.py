@@ -227,5 +227,5 @@ def test_fewer_calls(fitted: TextModel) -> None:
     # Six steps of training make no model whose every bit of context helps, so the cost may have either sign.
     assert np.isfinite(budget.nats)
     assert fitted.budget(CORPUS[:200], 24).nats == pytest.approx(0.0, abs=1e-9)
-    with pytest.raises(UserError, match="not both"):
+    with pytest.raises(UserError, match="one or the other"):
         fitted.sample(1, drafts=2, calls=2)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from anyorder.chunks import row_chunks
 from anyorder.codecs import LevelCodec
 from anyorder.data.text import Alphabet, Windows, holes_in
 from anyorder.encoding import Encoding
-from anyorder.errors import UserError
+from anyorder.errors import UserError, nearest
 from anyorder.heads import Categorical
 from anyorder.masking import Cardinality, Conditional, Masking, Mixture, Spans, Stretch, Suffix, Words
 from anyorder.model import AnyOrderModel
@@ -31,7 +31,8 @@ from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 from anyorder.schema import Kind, Schema, Variable
 from anyorder.speculative import speculate
-from anyorder.steps import Budget, cheapest, draw_in_groups, even, surprise_matrix
+from anyorder.steps import Budget, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
+from anyorder.text_scores import TextScores, score_text
 from anyorder.train import Digest, Rows
 
 LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
@@ -100,15 +101,20 @@ class TextModel:
         seed: int = 0,
         drafts: int | None = None,
         calls: int | Budget | None = None,
+        order: Literal["model", "confidence"] = "model",
     ) -> list[str]:
         """``n`` texts of ``length`` positions (a whole window by default), all with the same beginning.
 
         One character a network call, or fewer calls: ``drafts`` characters at a time drafted and checked, which is the
         same distribution (:mod:`anyorder.speculative`); or ``calls`` in all, each drawing several characters side by
         side, which is not (:mod:`anyorder.steps`): a number, in equal groups, or a measured :meth:`budget`.
+        ``order="confidence"`` draws first where the model is surest, which is not the model's own distribution
+        either: such texts are less varied than the corpus.
         """
-        if drafts is not None and calls is not None:
-            raise UserError("give drafts (exact) or calls (approximate), not both")
+        if order not in ("model", "confidence"):
+            raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
+        if drafts is not None and (calls is not None or order == "confidence"):
+            raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
         start = self.alphabet.check(beginning)
         size = self.length if length is None else length
         if not len(start) < size <= self.length:
@@ -122,7 +128,11 @@ class TextModel:
         for rows in row_chunks(self.core, n):
             chain = self.core.chain(query.rows(rows), torch.Generator().manual_seed(0))
             part = values[rows].float()
-            if drafts is not None:
+            if order == "confidence":
+                if isinstance(calls, Budget):
+                    raise UserError("a measured budget belongs to the model's own order; give the number of calls")
+                parts.append(draw_by_confidence(self.core, part, query.rows(rows), calls, generator))
+            elif drafts is not None:
                 parts.append(speculate(self.core, part, chain, generator, drafts=drafts).values)
             elif calls is not None:
                 starts = calls.starts if isinstance(calls, Budget) else even(chain.steps, min(calls, chain.steps))
@@ -155,18 +165,18 @@ class TextModel:
 
     def bits_per_character(self, text: str, *, most: int | None = None) -> float:
         """Of a long text cut into windows that do not overlap, each from nothing; ``most`` windows, evenly spread."""
-        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).apart()
-        if most is not None and most < len(windows):
-            windows = windows[torch.linspace(0, len(windows) - 1, most).long()]
+        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
         everything = torch.ones(windows.shape, dtype=torch.bool)
         nats = self.nats(windows, Query.marginal(everything))
         return float(-nats.mean() / (self.length * math.log(2)))
 
+    def scores(self, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0) -> TextScores:
+        """Bits per character of a text: jointly, of marginals (M_card) and of scattered holes given the rest."""
+        return score_text(self, text, most=most, holes=holes, seed=seed)
+
     def budget(self, text: str, calls: int, *, most: int = 64) -> Budget:
         """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost."""
-        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).apart()
-        if len(windows) > most:
-            windows = windows[torch.linspace(0, len(windows) - 1, most).long()]
+        windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
         return cheapest(surprise_matrix(self.core, windows), calls)
 
     def save(self, path: str | Path) -> None:

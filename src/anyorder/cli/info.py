@@ -6,12 +6,20 @@ import typer
 
 from anyorder import show
 from anyorder.cli.options import Json, ModelFile
-from anyorder.cli.tables import load
+from anyorder.cli.tables import load_any
 
 
 def info(model: ModelFile, as_json: Json = False) -> None:
-    """What a model file holds: its variables and how it was trained."""
-    loaded = load(model)
+    """What a model file holds: its variables or alphabet, and how it was trained."""
+    loaded = load_any(model)
+    from anyorder.text import TextModel
+
+    if isinstance(loaded, TextModel):
+        if as_json:
+            show.print_json({"card": loaded.card})
+        else:
+            show.print_facts(show.plain(loaded.card))
+        return
     variables = [
         {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
         for variable in loaded.schema.variables

@@ -1,4 +1,4 @@
-"""``anyorder sample``: rows drawn from the model."""
+"""``anyorder sample``: rows, or texts, drawn from the model."""
 
 from __future__ import annotations
 
@@ -8,27 +8,63 @@ from typing import Annotated
 import typer
 
 from anyorder.cli.options import ModelFile, Seed
-from anyorder.cli.paths import check_table
-from anyorder.cli.tables import check_names, load, write
+from anyorder.cli.paths import check_table, check_writable
+from anyorder.cli.tables import check_names, load_any, write
+from anyorder.cli.texts import sample_text
 from anyorder.errors import UserError
 from anyorder.grammar import parse_evidence
 
 
 def sample(
     model: ModelFile,
-    count: Annotated[int, typer.Option("-n", "--count", help="how many rows")] = 100,
+    count: Annotated[int | None, typer.Option("-n", "--count", help="how many; 100 rows or 1 text if none")] = None,
     given: Annotated[str, typer.Option(metavar="EVIDENCE", help="e.g. 'rooms=6, river=yes'", show_default=False)] = "",
     seed: Seed = 0,
     holes: Annotated[
         bool, typer.Option("--holes", help="leave cells empty as in the data (fit with --missingness joint)")
     ] = False,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="TABLE", help="standard output if none")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="standard output if none")] = None,
+    beginning: Annotated[str | None, typer.Option(metavar="TEXT", help="of texts: how they begin")] = None,
+    length: Annotated[int | None, typer.Option(help="of texts: characters; a whole window if none")] = None,
+    drafts: Annotated[
+        int | None, typer.Option(help="of texts: draft this many characters a call and check them; still exact")
+    ] = None,
+    calls: Annotated[
+        int | None, typer.Option(help="of texts: only so many network calls, characters side by side; not exact")
+    ] = None,
+    held_out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="of texts: measure on this text where the calls should go")
+    ] = None,
+    order: Annotated[
+        str, typer.Option(help="of texts: model, or confidence (surest first; not the model's own distribution)")
+    ] = "model",
 ) -> None:
-    """Draw full rows, with what is given kept fixed."""
-    if count < 1:
+    """Draw full rows, with what is given kept fixed; or texts, with their beginning kept."""
+    if count is not None and count < 1:
         raise UserError(f"-n must be at least 1, got {count}")
     evidence = parse_evidence(given)
+    found = load_any(model)
+    from anyorder.text import TextModel
+
+    if isinstance(found, TextModel):
+        if given or holes:
+            raise UserError("--given and --holes are for tables; texts take --beginning")
+        check_writable(out)
+        sample_text(
+            found,
+            1 if count is None else count,
+            beginning=beginning or "",
+            length=length,
+            drafts=drafts,
+            calls=calls,
+            held_out=held_out,
+            order=order,
+            seed=seed,
+            out=out,
+        )
+        return
+    if order != "model" or any(option is not None for option in (beginning, length, drafts, calls, held_out)):
+        raise UserError("--beginning, --length, --drafts, --calls, --held-out and --order are for models of texts")
     check_table(out)
-    loaded = load(model)
-    check_names(loaded, evidence)
-    write(loaded.given(evidence).sample(count, seed=seed, holes=holes), out)
+    check_names(found, evidence)
+    write(found.given(evidence).sample(100 if count is None else count, seed=seed, holes=holes), out)

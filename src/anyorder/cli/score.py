@@ -25,13 +25,16 @@ def score(
     given: Annotated[str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these")] = "",
     orders: Annotated[int, typer.Option(help="average the probability over this many orders")] = 1,
     per_row: Annotated[bool, typer.Option("--per-row", help="one number a row")] = False,
+    windows: Annotated[
+        int | None, typer.Option(min=1, help="of a text: this many windows, evenly spread; all if none")
+    ] = None,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
     """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error.
 
-    With a model of texts: bits per character of a text file.
+    With a model of texts: bits per character of a text file, jointly, of marginals and of holes.
     """
     known = parse_names(given)
     if orders < 1:
@@ -42,9 +45,12 @@ def score(
     if isinstance(loaded, TextModel):
         from anyorder.data.text import read_corpus
 
-        facts = score_text(loaded, read_corpus(table))
-        (show.print_json if as_json else show.print_facts)(facts)
+        if given or per_row or orders > 1:
+            raise UserError("--given, --per-row and --orders are for tables; a text is scored as a whole")
+        score_text(loaded, read_corpus(table), most=windows, as_json=as_json)
         return
+    if windows is not None:
+        raise UserError("--windows is for texts; a table is scored row by row")
     check_names(loaded, known)
     frame = read(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from anyorder import show
 from anyorder.atomic import atomic_path
 from anyorder.errors import UserError
 
@@ -43,20 +46,66 @@ def fill_text(
         sys.stderr.write(f"anyorder: green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less\n")
 
 
-def score_text(model: TextModel, text: str) -> dict[str, Any]:
-    """Bits per character: of a short text jointly, of a long one window by window, each from nothing."""
-    if len(text) == 0:
-        raise UserError("there is no text to score")
-    if len(model.alphabet.check(text)) <= model.length:
-        nats = float(model.log_prob([text])[0])
-        count = len(model.alphabet.spread(text))
-        return {"characters": count, "nats": nats, "bits_per_character": -nats / count / math.log(2), "windows": 1}
-    count = len(model.alphabet.spread(text)) // model.length
-    return {
-        "characters": count * model.length,
-        "bits_per_character": model.bits_per_character(text),
-        "windows": count,
+def score_text(model: TextModel, text: str, *, most: int | None, as_json: bool) -> None:
+    """Print bits per character, jointly, of marginals and of holes."""
+    found = model.scores(text, most=most)
+    if as_json:
+        show.print_json({**dataclasses.asdict(found), "unit": "bits per character"})
+        return
+    names = {
+        "joint": "all of a window, from nothing",
+        "marginal": "random characters alone (M_card), over those",
+        "marginal_per_length": "the same, over the length of the window",
+        "conditional": "30 % holes, given the rest",
     }
+    rows = []
+    for name, meaning in names.items():
+        row = {"bits per character": name.replace("_", " "), "of": meaning, "mean": getattr(found, name)}
+        rows.append(row if found.errors is None else {**row, "±": found.errors[name]})
+    show.print_table(rows)
+    typer.echo(f"{found.windows} window{'s' * (found.windows > 1)} of {found.length} characters")
+
+
+def sample_text(
+    model: TextModel,
+    count: int,
+    *,
+    beginning: str,
+    length: int | None,
+    drafts: int | None,
+    calls: int | None,
+    held_out: Path | None,
+    order: str,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Print (or write) texts, one a line; what fewer calls cost is said on standard error."""
+    spent: Any = calls
+    if held_out is not None:
+        if calls is None:
+            raise UserError("--held-out TEXT says where the calls should go: give --calls too")
+        from anyorder.data.text import read_corpus
+
+        spent = model.budget(read_corpus(held_out), calls)
+        cost = f"{spent.nats:.2f} nats a text ({spent.nats / model.length / math.log(2):.3f} bits a character)"
+        sys.stderr.write(f"anyorder: {spent.calls} calls for {model.length} characters; predicted cost: {cost}\n")
+    if calls is not None or order == "confidence":
+        sys.stderr.write("anyorder: note: not the model's own distribution; --drafts 4 is, in half the calls\n")
+    texts = model.sample(
+        count,
+        length=length,
+        beginning=beginning,
+        seed=seed,
+        drafts=drafts,
+        calls=spent,
+        order=order,  # type: ignore[arg-type]
+    )
+    lines = "\n".join(texts) + "\n"
+    if out is None:
+        sys.stdout.write(lines)
+        return
+    with atomic_path(out) as beside:
+        beside.write_text(lines, encoding="utf-8")
 
 
 def _facts(filling: Filling) -> dict[str, Any]:

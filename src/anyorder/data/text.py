@@ -118,6 +118,13 @@ class Windows:
         count = len(self.codes) // self.length
         return self.codes[: count * self.length].reshape(count, self.length).float()
 
+    def spread(self, most: int | None) -> Float[Tensor, "rows length"]:
+        """Of these at most so many, evenly spread over the text."""
+        windows = self.apart()
+        if most is None or most >= len(windows):
+            return windows
+        return windows[torch.linspace(0, len(windows) - 1, most).long()]
+
 
 def read_corpus(source: Any) -> str:
     """A corpus from a text, a list of texts (joined by line breaks) or a path; .xz and .zip are unpacked."""

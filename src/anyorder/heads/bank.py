@@ -7,7 +7,7 @@ instance, so a pass costs one evaluation per *distinct* head and not one per var
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -59,10 +59,15 @@ class HeadBank(nn.Module):
         if len(self.distinct) == 1:
             return self.distribution(features, 0).log_prob(values)
         out = torch.zeros_like(values)
-        for which, family in enumerate(self.distinct):
-            assert isinstance(family, Head)
-            columns = self.get_buffer(f"columns_{which}")
-            out[:, columns] = family(features[:, columns, : family.size]).log_prob(values[:, columns])
+        for columns, distribution in self._by_columns(features):
+            out[:, columns] = distribution.log_prob(values[:, columns])
+        return out
+
+    def entropy_beside(self, features: Float[Tensor, "batch variables width"]) -> Float[Tensor, "batch variables"]:
+        """The entropy of every variable under its own features."""
+        out = features.new_zeros(features.shape[:2])
+        for columns, distribution in self._by_columns(features):
+            out[:, columns] = distribution.entropy().to(out.dtype)
         return out
 
     def log_prob_at(
@@ -97,6 +102,12 @@ class HeadBank(nn.Module):
             codes = torch.arange(levels, dtype=features.dtype, device=features.device)[:, None].expand(-1, len(rows))
             out[rows] = distribution.log_prob(codes).argmax(dim=0).to(features.dtype)
         return out
+
+    def _by_columns(self, features: Float[Tensor, "batch variables width"]) -> Iterator[tuple[Tensor, Distribution]]:
+        for which, family in enumerate(self.distinct):
+            assert isinstance(family, Head)
+            columns = self.get_buffer(f"columns_{which}")
+            yield columns, family(features[:, columns, : family.size])
 
     def _by_head(self, features: Tensor, variable: Tensor) -> list[tuple[Tensor, Distribution]]:
         which = self.assigned[variable]

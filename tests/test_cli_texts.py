@@ -1,0 +1,78 @@
+"""The commands on a model of texts, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import anyorder as ao
+from anyorder.cli import main
+from test_text import CORPUS, QUICK
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("texts") / "fox.anyorder"
+    ao.fit_text(CORPUS, length=24, preset="tiny", config=QUICK, seed=0).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def held_out(tmp_path: Path) -> str:
+    path = tmp_path / "held.txt"
+    path.write_text((CORPUS * 2)[:600], encoding="utf-8")
+    return str(path)
+
+
+def test_score(model: str, held_out: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", model, held_out, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["windows"] == 25
+    assert set(found) >= {"joint", "marginal", "marginal_per_length", "conditional", "errors", "unit"}
+    assert main(["score", model, held_out, "--windows", "5"]) == 0
+    assert "5 windows of 24 characters" in capsys.readouterr().out
+    assert main(["score", model, held_out, "--given", "c0"]) == 2
+    assert "for tables" in capsys.readouterr().err
+
+
+def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", model, "--beginning", "the ", "-n", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith("the ") and len(line) == 24 for line in lines)
+    assert main(["sample", model, "--drafts", "3", "--length", "10"]) == 0
+    assert len(capsys.readouterr().out) == 11
+    assert main(["sample", model, "--calls", "6", "--held-out", held_out]) == 0
+    said = capsys.readouterr()
+    assert "6 calls for 24 characters; predicted cost" in said.err
+    assert "not the model's own distribution" in said.err
+    assert len(said.out) == 25
+    out = tmp_path / "drawn.txt"
+    assert main(["sample", model, "--order", "confidence", "-o", str(out)]) == 0
+    assert "not the model's own distribution" in capsys.readouterr().err
+    assert len(out.read_text(encoding="utf-8")) == 25
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--given", "a=1"], "are for tables"),
+        (["--order", "confident"], "did you mean 'confidence'"),
+        (["--held-out", "x"], "give --calls too"),
+        (["--drafts", "2", "--calls", "3"], "one or the other"),
+        (["--length", "99"], "length must lie in"),
+        (["-n", "0"], "at least 1"),
+    ],
+)
+def test_sample_mistakes(model: str, options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sample", model, *options]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", model]) == 0
+    assert "alphabet.symbols" in capsys.readouterr().out
+    assert main(["info", model, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["card"]["modality"] == "text"
