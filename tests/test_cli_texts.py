@@ -76,3 +76,15 @@ def test_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "alphabet.symbols" in capsys.readouterr().out
     assert main(["info", model, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["card"]["modality"] == "text"
+
+
+def test_compress(model: str, held_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("constriction")
+    packed, back = tmp_path / "held.aot", tmp_path / "back.txt"
+    for options in ([], ["--calls", "6"]):
+        assert main(["compress", model, held_out, "-o", str(packed), "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)["bytes"] == packed.stat().st_size
+        assert main(["decompress", model, str(packed), "-o", str(back)]) == 0
+        assert back.read_bytes() == Path(held_out).read_bytes()
+    assert main(["decompress", model, held_out, "-o", str(back)]) == 2
+    assert "not compressed by anyorder" in capsys.readouterr().err

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import anyorder as ao
-from anyorder.compress import HEADER, compress, decompress
+from anyorder.compress import compress, decompress
 from anyorder.errors import UserError
+from anyorder.range_coding import HEADER
 from anyorder.text import TextModel
 
 pytest.importorskip("constriction")
@@ -62,6 +63,22 @@ def test_bytes_and_a_mask_network() -> None:
     assert decompress(model, compress(model, text)) == text
 
 
+def test_fewer_calls_come_back_and_cost_what_was_predicted(model: TextModel) -> None:
+    text = (CORPUS * 8)[:20_000]
+    whole = compress(model, text)
+    sizes = []
+    for calls in (4, model.budget(text, 4)):
+        packed = compress(model, text, calls=calls)
+        assert decompress(model, packed) == text
+        sizes.append(len(packed))
+    assert len(whole) < sizes[1] <= sizes[0] * 1.001
+    budget = model.budget(text, 4, most=10_000)
+    extra = 8 * (len(compress(model, text, calls=budget)) - len(whole)) * np.log(2) / (len(text) / 20)
+    assert extra == pytest.approx(budget.nats, rel=0.05)
+    # A text that ends before the last group begins.
+    assert decompress(model, compress(model, "the", calls=4)) == "the"
+
+
 def test_damage_is_refused(model: TextModel) -> None:
     packed = bytearray(compress(model, CORPUS[:300] + "ÄÖ"))
     for place in (HEADER.size, len(packed) - 1):
@@ -69,7 +86,7 @@ def test_damage_is_refused(model: TextModel) -> None:
         broken[place] ^= 1
         with pytest.raises(UserError, match="damaged"):
             decompress(model, bytes(broken))
-    for wrong in (b"", b"AOT1", bytes(packed[:-4]), b"zip" + bytes(packed[3:])):
+    for wrong in (b"", b"AOT2", bytes(packed[:-4]), b"zip" + bytes(packed[3:])):
         with pytest.raises(UserError):
             decompress(model, wrong)
     # A stream that decodes to another text (as another machine's rounding would): the text's own checksum tells.

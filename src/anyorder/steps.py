@@ -104,7 +104,7 @@ def draw_in_groups(
     for start, end in zip(starts, (*starts[1:], chain.steps), strict=True):
         prefix = torch.cat([chain.prefix, chain.order[:, :start]], dim=1)
         known = chain.known_before(start)
-        features = model.network.beside(values, known, _padded_left(prefix))
+        features = model.network.beside(values, known, padded_left(prefix))
         for step in range(start, end):
             target = chain.order[:, step]
             rows = (target >= 0).nonzero()[:, 0]
@@ -145,6 +145,6 @@ def draw_by_confidence(
     return values
 
 
-def _padded_left(prefix: Tensor) -> Tensor:
+def padded_left(prefix: Tensor) -> Tensor:
     """Padding to the left, the rest in its own order: a row that has ended has padding at the end of its path."""
     return prefix.gather(1, (prefix >= 0).long().argsort(dim=1, stable=True))

@@ -1,40 +1,47 @@
-"""``anyorder compress`` and ``anyorder decompress``: a text file in as few bytes as a model of texts can."""
+"""``anyorder compress`` and ``anyorder decompress``: a text or a table in as few bytes as its model can."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from anyorder import show
 from anyorder.atomic import atomic_path
-from anyorder.cli.options import Json, ModelFile
-from anyorder.cli.paths import check_writable
-from anyorder.cli.tables import load_any
+from anyorder.cli.options import Json, Missing, ModelFile
+from anyorder.cli.paths import check_table, check_writable
+from anyorder.cli.tables import load_any, read, write
 from anyorder.errors import UserError
-
-if TYPE_CHECKING:
-    from anyorder.text import TextModel
 
 
 def compress(
     model: ModelFile,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="UTF-8 text", show_default=False)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="UTF-8 text, or a table", show_default=False)],
     out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="where to write it")],
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="of texts: network calls a window; fewer are quicker and cost more bytes")
+    ] = None,
+    missing: Missing = None,
     as_json: Json = False,
 ) -> None:
-    """Compress a text file with the model's own probabilities; decompress needs the same model."""
+    """Compress a text file or a table with the model's own probabilities; decompress needs the same model."""
     check_writable(out)
-    loaded = _texts(model)
+    loaded = load_any(model)
     from anyorder.compress import compress as packed
-    from anyorder.data.text import read_corpus
+    from anyorder.text import TextModel
 
-    text = read_corpus(file)
-    data = packed(loaded, text)
+    if isinstance(loaded, TextModel):
+        from anyorder.data.text import read_corpus
+
+        content: Any = read_corpus(file)
+        size = len(content.encode())
+    else:
+        content = read(file, (*loaded.schema.missing, *(missing or ())))
+        size = file.stat().st_size if file.is_file() else 0
+    data = packed(loaded, content, calls=calls)
     with atomic_path(out) as beside:
         beside.write_bytes(data)
-    size = len(text.encode())
     facts = {"file": str(out), "bytes": len(data), "of": size, "bits_per_byte": 8 * len(data) / max(size, 1)}
     (show.print_json if as_json else show.print_facts)(facts)
 
@@ -42,24 +49,20 @@ def compress(
 def decompress(
     model: ModelFile,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="what compress wrote", show_default=False)],
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="where to write the text")],
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="where to write the text or the table")],
 ) -> None:
-    """Give back the text that compress compressed with this model."""
+    """Give back the text, or the cells of the table, that compress compressed with this model."""
     check_writable(out)
-    loaded = _texts(model)
+    loaded = load_any(model)
     from anyorder.compress import decompress as unpacked
+    from anyorder.text import TextModel
 
     if not file.is_file():
         raise UserError(f"no file {str(file)!r}")
+    if not isinstance(loaded, TextModel):
+        check_table(out)
+        write(unpacked(loaded, file.read_bytes()), out)
+        return
     text = unpacked(loaded, file.read_bytes())
     with atomic_path(out) as beside:
         beside.write_bytes(text.encode())  # bytes: line ends stay as they were
-
-
-def _texts(path: Path) -> TextModel:
-    from anyorder.text import TextModel
-
-    model = load_any(path)
-    if not isinstance(model, TextModel):
-        raise UserError(f"{str(path)!r} is a model of a table; texts need one that anyorder fit-text made")
-    return model
