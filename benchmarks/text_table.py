@@ -127,6 +127,7 @@ def main(
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/texts"),
     json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/text_table.json"),
+    picture: Path = Path("docs/images/text_table.png"),
 ) -> None:
     """Run row by row, and print the table."""
     torch.set_num_threads(2)
@@ -148,6 +149,7 @@ def main(
         found[row] = run(row, minutes, preset, windows, seed, models)
         console.print(f"{row}: {found[row]}")
         write_results(json, payload(found, options))
+    plot(found, picture)
     lines = payload(found, options)["rows"]
     table = Table(*lines[0], title="bits per character")
     for line in lines:
@@ -187,6 +189,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "by MAC for the joint, full text8, 12 blocks of width 768, 3,000 epochs: "
         f"{', '.join(f'{name} {bits}' for name, bits in PRINTED.items())}.",
         "partial": f"This is {partial}." if partial else "",
+        "picture": "images/text_table.png",
         "command": f"python benchmarks/text_table.py --minutes {options['minutes']:g}",
         "seed": options["seed"],
         "machine": machine(),
@@ -194,6 +197,30 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         **distances(found),
         "details": {"options": options, "by_row": found},
     }
+
+
+def plot(found: dict[str, Any], path: Path) -> None:
+    """A group of bars for each kind of question."""
+    import matplotlib.pyplot as plt
+
+    headings = ["joint", "marginal", "scattered holes", "runs of holes"]
+    rows = [row for row in ROWS if row in found]
+    colours = ["#b7b7b7", "#7d7d7d", "#8ec4e8", "#2a78b8", "#d9660b"]
+    figure, axis = plt.subplots(figsize=(9, 4), constrained_layout=True)
+    width = 0.8 / len(rows)
+    for number, (row, colour) in enumerate(zip(rows, colours, strict=False)):
+        means, errors = zip(*(found[row]["scores"][heading] for heading in headings), strict=True)
+        places = [place + (number - len(rows) / 2 + 0.5) * width for place in range(len(headings))]
+        axis.bar(places, means, width * 0.92, yerr=errors, color=colour, label=row, error_kw={"lw": 0.8})
+        for place, mean in zip(places, means, strict=True):
+            axis.text(place, 0.06, f"{mean:.2f}", ha="center", rotation=90, fontsize=7, color="white")
+    axis.set_xticks(range(len(headings)), [f"{heading}, per character asked" for heading in headings], fontsize=8)
+    axis.set_ylabel("bits per character (lower is better)")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
+    axis.set_ylim(top=axis.get_ylim()[1] * 1.25)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=140)
 
 
 def distances(found: dict[str, Any]) -> dict[str, Any]:

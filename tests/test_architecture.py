@@ -61,6 +61,7 @@ LAYERS: list[tuple[str, ...]] = [
             "candidates",
             "text_options",
             "text_scores",
+            "text_plots",
             "text",
             "text_fit",
             "loading",

@@ -88,3 +88,13 @@ def test_compress(model: str, held_out: str, tmp_path: Path, capsys: pytest.Capt
         assert back.read_bytes() == Path(held_out).read_bytes()
     assert main(["decompress", model, held_out, "-o", str(back)]) == 2
     assert "not compressed by anyorder" in capsys.readouterr().err
+
+
+def test_fill_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture = tmp_path / "fill.png"
+    assert main(["fill", model, "--text", "the q__ck br_wn f_x", "--draws", "2", "--plot", str(picture)]) == 0
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    capsys.readouterr()
+    assert main(["fill", model, "--text", "the q__ck", "--plot", str(tmp_path / "fill.doc")]) == 2
+    assert main(["fill", model, "rows.csv", "--plot", str(picture)]) == 2
+    assert "--plot goes with --text" in capsys.readouterr().err

@@ -26,6 +26,9 @@ def fill(
         str | None, typer.Option(metavar="TEXT", help="a text with holes, for a model of texts", show_default=False)
     ] = None,
     mark: Annotated[str, typer.Option(help="what stands for a hole in --text")] = "_",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="of --text: draw how sure each filled character is")
+    ] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="TABLE", help="standard output if none")] = None,
     draws: Annotated[
         int | None, typer.Option(help="this many random fills, stacked, told apart by a first column 'draw'")
@@ -55,11 +58,14 @@ def fill(
         from anyorder.text import TextModel
 
         check_writable(out)
+        check_writable(plot)
         found = load_any(model)
         if table is not None or not isinstance(found, TextModel):
             raise UserError("--text TEXT is for a model of texts (anyorder fit-text), and takes no TABLE")
-        fill_text(found, text, mark=mark, draws=draws, seed=seed, out=out, as_json=as_json)
+        fill_text(found, text, mark=mark, draws=draws, seed=seed, out=out, plot=plot, as_json=as_json)
         return
+    if plot is not None:
+        raise UserError("--plot goes with --text; anyorder ask draws answers about tables")
     if as_json:
         raise UserError("--json goes with --text; a filled table is written as a table")
     check_table(out)

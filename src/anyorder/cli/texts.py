@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from anyorder import show
+from anyorder import plots, show
 from anyorder.atomic import atomic_path
 from anyorder.errors import UserError
 
@@ -24,11 +24,27 @@ SURE, LIKELY = 0.8, 0.4  # green above, yellow above, red below
 
 
 def fill_text(
-    model: TextModel, text: str, *, mark: str, draws: int | None, seed: int, out: Path | None, as_json: bool
+    model: TextModel,
+    text: str,
+    *,
+    mark: str,
+    draws: int | None,
+    seed: int,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
 ) -> None:
     """Print (or write) the text with its holes filled; in a terminal the colour says how sure each character is."""
+    if plot is not None:
+        plots.require_matplotlib()
+        plots.check_format(plot)
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
+    if plot is not None:
+        from anyorder.text_plots import plot_fillings
+
+        names = ["greedy"] if draws is None else [f"draw {number}" for number in range(1, draws + 1)]
+        plots.save_figure(plot_fillings(text, fillings, names), plot)
     if as_json or out is not None:
         facts = [_facts(filling) for filling in fillings]
         written = json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False) if as_json else None

@@ -1,0 +1,223 @@
+"""Speed of models of texts: exact likelihoods, sampling with and without a cache, speculative sampling, filling.
+
+    python benchmarks/text_speed.py [--model MODEL] [--json benchmarks/results/text_speed.json]
+
+Strings of 250 characters over 27 symbols. Likelihood: the causal transformer in one pass; the bidirectional one of the
+same size unrolled, a pass for every character that is asked; and MAC's way, a pass over the whole batch for each of
+the 250 positions whether a row asks for it or not. Sampling: with the cache, and by running all that is known anew for
+every character. These do not depend on the weights. How many calls speculative sampling takes does: it wants a trained
+``--model``. Everything of one table is timed in one process, best of a few runs.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import anyorder as ao
+from anyorder.data.text import Alphabet, Windows, text8
+from anyorder.masking import Cardinality
+from anyorder.model import AnyOrderModel
+from anyorder.objectives import objective_for
+from anyorder.protocols import Canonical
+from anyorder.query import Chain, Query
+from anyorder.speculative import speculate
+from anyorder.text import TextModel, codes_of, text_masking, text_model
+from anyorder.text_options import PRESETS, TextOptions
+
+from common import best_of, machine, write_results
+
+LENGTH = 250
+ALPHABET = Alphabet(" abcdefghijklmnopqrstuvwxyz")
+THREADS = 2
+
+
+def build(name: str, preset: str = "small") -> AnyOrderModel:
+    network = TextOptions(preset=preset, network={"name": name}).described_network()
+    return text_model(ALPHABET, LENGTH, network, Canonical(), seed=0).eval()
+
+
+def parameters(model: AnyOrderModel) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+@torch.no_grad()
+def loop_over_all(model: AnyOrderModel, values: torch.Tensor, chain: Chain) -> torch.Tensor:
+    """MAC's way: one pass for every position, of the whole batch, whichever rows ask for it."""
+    total = torch.zeros(len(values))
+    known = chain.evidence
+    for place in range(LENGTH):
+        asked = (chain.order == place).any(dim=1)
+        nats = model.log_prob_beside(values, known)[:, place]
+        total += nats.where(asked, 0.0)
+        known = known.clone()
+        known[:, place] |= asked
+    return total
+
+
+@torch.no_grad()
+def likelihoods(strings: int, runs: int) -> list[dict[str, Any]]:
+    """Seconds for the joint and for marginals (M_card) of the same strings."""
+    chain_model, mask_model = build("causal_transformer"), build("bidirectional_transformer")
+    generator = torch.Generator().manual_seed(0)
+    values = torch.randint(27, (strings, LENGTH), generator=generator).float()
+    queries = {
+        "joint": Query.marginal(torch.ones(strings, LENGTH, dtype=torch.bool)),
+        "marginal": Cardinality().draw(strings, LENGTH, generator),
+    }
+    ways = {
+        "chain network, one pass": (chain_model, lambda chain: chain_model.step_log_prob(values, chain)),
+        "mask network, unrolled": (mask_model, lambda chain: mask_model.step_log_prob(values, chain)),
+        "mask network, MAC's loop": (mask_model, lambda chain: loop_over_all(mask_model, values, chain)),
+    }
+    rows = []
+    for way, (model, work) in ways.items():
+        row: dict[str, Any] = {"likelihood": way, "parameters": parameters(model)}
+        for name, query in queries.items():
+            chain = Canonical().chain(query)
+            row[f"{name}, s"] = best_of(runs if model is chain_model else 1, lambda work=work, chain=chain: work(chain))
+        rows.append(row)
+    for row in rows:
+        for name in queries:
+            row[f"{name}, times slower"] = round(row[f"{name}, s"] / rows[0][f"{name}, s"], 1)
+            row[f"{name}, s"] = round(row[f"{name}, s"], 4)
+    # Both ways of the mask network must give the same numbers, or one of them is not what it is called.
+    few = Canonical().chain(queries["marginal"].rows(slice(2)))
+    unrolled = mask_model.step_log_prob(values[:2], few).sum(dim=1)
+    torch.testing.assert_close(loop_over_all(mask_model, values[:2], few), unrolled, rtol=1e-3, atol=1e-2)
+    return rows
+
+
+@torch.no_grad()
+def without_cache(model: AnyOrderModel, values: torch.Tensor, chain: Chain, generator: torch.Generator) -> None:
+    """One character at a time, all that is known run anew each time."""
+    for step in range(chain.steps):
+        part = Chain(chain.order[:, :step], chain.order[:, step : step + 1], LENGTH)
+        features = model.network.along(values, part)[:, 0]
+        target = chain.order[:, step]
+        drawn = model.heads.sample_at(features, target, generator)
+        values = values.index_put((torch.arange(len(values)), target), drawn)
+
+
+@torch.no_grad()
+def sampling(model: AnyOrderModel, batch: int, runs: int) -> list[dict[str, Any]]:
+    """Seconds and network calls for whole strings, ``batch`` side by side."""
+    chain = Canonical().chain(Query.marginal(torch.ones(batch, LENGTH, dtype=torch.bool)))
+    values, generator = torch.zeros(batch, LENGTH), torch.Generator().manual_seed(0)
+    count = batch * LENGTH
+    rows = []
+    seconds = best_of(1, lambda: without_cache(model, values, chain, generator))
+    rows.append({"sampling": "without a cache", "calls per character": 1.0, "s": seconds})
+    seconds = best_of(runs, lambda: model.draw(values, chain, generator))
+    rows.append({"sampling": "with the cache", "calls per character": 1.0, "s": seconds})
+    for drafts in (1, 2, 4, 8):
+        calls, times = [], []
+        for _ in range(runs):
+            began = time.perf_counter()
+            found = speculate(model, values, chain, generator, drafts=drafts)
+            times.append(time.perf_counter() - began)
+            calls.append(float(found.calls.sum() / found.drawn.sum()))
+        name = f"speculative, {drafts} draft{'s' * (drafts > 1)}"
+        rows.append({"sampling": name, "calls per character": sum(calls) / runs, "s": min(times)})
+    for row in rows:
+        row["strings side by side"] = batch
+        row["characters a second"] = round(count / row["s"])
+        row["times the cache's speed"] = round(rows[1]["s"] / row["s"], 2)
+        row["calls per character"] = round(row["calls per character"], 3)
+    return [{name: value for name, value in row.items() if name != "s"} for row in rows]
+
+
+def filling(model: TextModel, runs: int) -> dict[str, Any]:
+    """One string with 30 % holes, and speculation where context lies on both sides."""
+    text = text8().test[:LENGTH]
+    holes = torch.rand(LENGTH, generator=torch.Generator().manual_seed(0)) < 0.3
+    asked = "".join("_" if hole else character for hole, character in zip(holes.tolist(), text, strict=True))
+    known = (~holes)[None]
+    values = Windows(codes_of(model.alphabet, text), LENGTH).apart()
+    chain = model.core.chain(Query(known, ~known))
+    found = [speculate(model.core, values, chain, torch.Generator().manual_seed(run), drafts=4) for run in range(runs)]
+    calls = sum(float(one.calls.sum() / one.drawn.sum()) for one in found) / runs
+    return {
+        "holes": int(holes.sum()),
+        "greedy fill, s": round(best_of(runs, lambda: model.fill(asked)), 3),
+        "20 joint draws, s": round(best_of(runs, lambda: model.fill(asked, draws=20)), 3),
+        "speculative, 4 drafts: calls per hole": round(calls, 3),
+    }
+
+
+def training_step(model: AnyOrderModel, values: torch.Tensor) -> None:
+    """Forward and backward over the library's own mixture of questions."""
+    objective = objective_for(model, text_masking(ALPHABET, model.network))
+    seen, generator = torch.ones(values.shape, dtype=torch.bool), torch.Generator().manual_seed(0)
+    (-objective.scores(model, values, seen, torch.zeros_like(values), generator).mean()).backward()
+
+
+def presets() -> list[dict[str, Any]]:
+    """Parameters and characters a second of every preset: trained on, scored, drawn one string at a time."""
+    rows = []
+    for preset in PRESETS:
+        model = build("causal_transformer", preset)
+        batch = 1 if preset == "mac" else 8
+        values = torch.randint(27, (batch, LENGTH), generator=torch.Generator().manual_seed(0)).float()
+        everything = torch.ones(values.shape, dtype=torch.bool)
+        chain = Canonical().chain(Query.marginal(everything))
+        with torch.no_grad():
+            scored = best_of(3, lambda model=model, values=values, chain=chain: model.step_log_prob(values, chain))
+            one = chain.rows(slice(1))
+            drawn = best_of(1, lambda model=model, one=one: model.draw(torch.zeros(1, LENGTH), one))
+        trained = best_of(3, lambda model=model, values=values: training_step(model, values))
+        rows.append(
+            {
+                "preset": preset,
+                **PRESETS[preset],
+                "parameters": parameters(model),
+                "trained, characters a second": round(batch * LENGTH / trained),
+                "scored, characters a second": round(batch * LENGTH / scored),
+                "drawn, characters a second": round(LENGTH / drawn),
+            }
+        )
+    return rows
+
+
+def main(
+    model: Annotated[Path | None, typer.Option(help="a trained model of text8, for speculation and filling")] = None,
+    strings: int = 16,
+    runs: int = 3,
+    json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
+) -> None:
+    """Time everything and print the tables."""
+    torch.set_num_threads(THREADS)
+    payload: dict[str, Any] = {
+        "title": "Speed of models of texts",
+        "about": f"Strings of {LENGTH} characters, preset `small`, {THREADS} threads, all in one run; "
+        f"likelihoods of {strings} strings. Speculative sampling is exact; a call of it runs several characters, so "
+        "fewer calls are not always less time: the last column tells.",
+        "command": "python benchmarks/text_speed.py --model MODEL",
+        "machine": machine(),
+        "likelihood": likelihoods(strings, runs),
+    }
+    if model is not None:
+        loaded = ao.load(model)
+        assert isinstance(loaded, TextModel)
+        payload["sampling"] = [row for batch in (1, 16) for row in sampling(loaded.core, batch, runs)]
+        payload["filling one string of 250 characters, 30 % holes"] = [filling(loaded, runs)]
+    payload["presets"] = presets()
+    console = Console(width=150)
+    for name, rows in payload.items():
+        if isinstance(rows, list):
+            table = Table(*rows[0], title=name)
+            for row in rows:
+                table.add_row(*map(str, row.values()))
+            console.print(table)
+    if json is not None:
+        write_results(json, payload)
+
+
+if __name__ == "__main__":
+    typer.run(main)
