@@ -34,7 +34,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.objectives import objective_for
 from anyorder.protocols import protocols
 from anyorder.query import Query
-from anyorder.text import WindowRows, codes_of, text_model
+from anyorder.text_core import WindowRows, codes_of, text_model
 from anyorder.text_options import TextOptions
 from anyorder.train import Options, Progress, Trainer
 
@@ -107,8 +107,8 @@ def run(law: str, minutes: float, seed: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     model, kept = train(law, minutes, seed)
     corpus = text8()
-    apart = Windows(codes_of(Alphabet.of(corpus.training, "characters"), corpus.validation), LENGTH).apart()
-    windows = apart[torch.linspace(0, len(apart) - 1, WINDOWS).long()]
+    codes = codes_of(Alphabet.of(corpus.training, "characters"), corpus.validation)
+    windows = Windows(codes, LENGTH).spread(WINDOWS)
     joint = Query.marginal(torch.ones(windows.shape, dtype=torch.bool))
     marginal = CARDINALITY.draw(len(windows), LENGTH, torch.Generator().manual_seed(7))
     points = []
@@ -122,6 +122,8 @@ def run(law: str, minutes: float, seed: int) -> dict[str, Any]:
 
 def at(points: list[dict[str, Any]], axis: str, place: float, score: str) -> float:
     """A curve's value at a step or a second, between its points in proportion."""
+    if place <= points[0][axis]:
+        return float(points[0][score])
     for before, after in itertools.pairwise(points):
         if before[axis] <= place <= after[axis]:
             share = (place - before[axis]) / max(after[axis] - before[axis], 1e-9)

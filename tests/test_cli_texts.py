@@ -49,6 +49,8 @@ def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.Captur
     assert "6 calls for 24 characters; predicted cost" in said.err
     assert "not the model's own distribution" in said.err
     assert len(said.out) == 25
+    assert main(["sample", model, "--calls", "20", "--held-out", held_out, "--length", "9"]) == 0
+    assert len(capsys.readouterr().out) == 10  # shorter than the window that was measured
     out = tmp_path / "drawn.txt"
     assert main(["sample", model, "--order", "confidence", "-o", str(out)]) == 0
     assert "not the model's own distribution" in capsys.readouterr().err
@@ -81,13 +83,27 @@ def test_info(model: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_compress(model: str, held_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("constriction")
     packed, back = tmp_path / "held.aot", tmp_path / "back.txt"
-    for options in ([], ["--calls", "6"]):
+    for options in ([], ["--calls", "6"], ["--calls", "6", "--held-out", held_out]):
         assert main(["compress", model, held_out, "-o", str(packed), "--json", *options]) == 0
         assert json.loads(capsys.readouterr().out)["bytes"] == packed.stat().st_size
         assert main(["decompress", model, str(packed), "-o", str(back)]) == 0
         assert back.read_bytes() == Path(held_out).read_bytes()
     assert main(["decompress", model, held_out, "-o", str(back)]) == 2
     assert "not compressed by anyorder" in capsys.readouterr().err
+
+
+def test_what_is_known_is_printed_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tabs.anyorder"
+    ao.fit_text("a\tb\r\n" * 60, length=12, preset="tiny", config=QUICK, seed=0).save(path)
+    assert main(["fill", str(path), "--text", "a\tb\r_a\t"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("a\tb\r")
+    assert out[5:] == "a\t\n"
+    for options in (["--missing", "?"], ["--intervals", "x.csv", "--held-out", "y.csv"]):
+        assert main(["fill", str(path), "--text", "a_", *options]) == 2
+        assert "are for tables" in capsys.readouterr().err
+    assert main(["fill", str(path), "rows.csv"]) == 2
+    assert "fill --text" in capsys.readouterr().err
 
 
 def test_fill_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from anyorder.networks.lookahead import BesideLookahead
 from anyorder.protocols import Canonical, Random
 from anyorder.query import Query
 from anyorder.speculative import speculate
-from anyorder.text import text_model
+from anyorder.text_core import text_model
 
 N, SYMBOLS, DRAWS = 5, "abc", 12_000
 NETWORKS = {
@@ -125,6 +125,29 @@ def test_looking_ahead_with_a_cache_is_looking_beside(positions: str) -> None:
             plain.settle(right, value)
             packed |= cached.shown.shape[1] < before
     assert packed
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("evidence", [{}, {1: 2, 4: 0}])
+def test_calls_are_passes_of_the_network(
+    network: str, evidence: dict[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = peaked(network)
+    passes = 0
+    name = "run" if "chain" in network else "beside"
+    whole = getattr(type(model.network), name)
+
+    def counted(*given: object, **more: object) -> object:
+        nonlocal passes
+        passes += 1
+        return whole(*given, **more)
+
+    monkeypatch.setattr(type(model.network), name, counted)
+    for seed in range(5):
+        passes = 0
+        values, questions = query(evidence, [place for place in range(N) if place not in evidence], 1)
+        found = speculate(model, values, model.chain(questions), torch.Generator().manual_seed(seed), drafts=2)
+        assert passes == int(found.calls[0]) <= int(found.drawn[0])
 
 
 def test_what_it_cannot_do_is_refused() -> None:

@@ -12,7 +12,7 @@ import torch
 from anyorder.errors import UserError
 from anyorder.protocols import Random
 from anyorder.query import Query
-from anyorder.steps import cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
+from anyorder.steps import call_starts, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
 from test_speculative import DRAWS, N, peaked, query
 
 
@@ -79,9 +79,12 @@ def test_the_predicted_cost_is_the_divergence_from_the_model(network: str) -> No
 
 def test_one_at_a_time_is_the_model_itself() -> None:
     model = peaked("chain")
-    loss = surprise_matrix(model, torch.randint(3, (50, N), generator=torch.Generator().manual_seed(0)).float())
+    values = torch.randint(3, (50, N), generator=torch.Generator().manual_seed(0)).float()
+    loss = surprise_matrix(model, values)
     assert bool(np.isinf(loss[1, 0]))
-    assert np.isfinite(np.diagonal(loss)).all()
+    with torch.no_grad():
+        steps = model.step_log_prob(values, model.chain(Query.marginal(torch.ones(50, N, dtype=torch.bool))))
+    np.testing.assert_allclose(np.diagonal(loss), -steps.double().mean(dim=0).numpy(), atol=1e-5)
 
 
 def test_rows_of_different_length_in_random_order() -> None:
@@ -116,6 +119,15 @@ def test_confidence_order_draws_the_surest_first(network: str) -> None:
     probs = model.heads.of(first)(features[0, first]).probs().double().numpy()
     counts = np.bincount(drawn[:, first].long().numpy(), minlength=3)
     assert np.abs(counts / rows - probs).max() < 4 * math.sqrt(0.25 / rows)
+
+
+def test_a_budget_for_longer_chains_is_cut() -> None:
+    budget = cheapest(np.triu(np.ones((6, 6)) * np.arange(6, 0, -1)[:, None]), 4)
+    assert call_starts(budget, 3) == tuple(start for start in budget.starts if start < 3)
+    assert call_starts(2, 5) == (0, 2)
+    assert call_starts(9, 3) == (0, 1, 2)
+    with pytest.raises(UserError, match="1 or more"):
+        call_starts(0, 3)
 
 
 def test_confidence_order_in_one_call_is_side_by_side() -> None:

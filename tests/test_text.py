@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import itertools
 import lzma
 import zipfile
@@ -17,7 +19,9 @@ import anyorder as ao
 from anyorder.data.text import Alphabet, Windows, cut_text8, pydoc_topics, read_corpus, text8
 from anyorder.errors import UserError
 from anyorder.protocols import Canonical
-from anyorder.text import Filling, TextModel, _windows, text_model
+from anyorder.text import Filling, TextModel, _windows
+from anyorder.text_core import text_model
+from anyorder.train import Trainer
 
 QUICK = {"training": {"minutes": None, "steps": 6, "threads": 1, "batch": 8, "validation_queries": 8}}
 CORPUS = "the quick brown fox jumps over the lazy dog. " * 40
@@ -92,6 +96,30 @@ def test_text8_is_cut_as_in_the_papers(tmp_path: Path, monkeypatch: pytest.Monke
     assert "12.5 M" in found.partial
 
 
+def test_the_whole_of_text8_is_unpacked_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A small file of the same form: a zip with one text in it, found in the cache and checked by its checksum.
+    from anyorder.data import text as module
+
+    monkeypatch.setenv("ANYORDER_DATA", str(tmp_path))
+    with zipfile.ZipFile(tmp_path / "text8.zip", "w") as archive:
+        archive.writestr("text8", " anarchism originated " * 100)
+    checksum = hashlib.sha256((tmp_path / "text8.zip").read_bytes()).hexdigest()
+    small = dataclasses.replace(module.TEXT8, file="text8.zip", checksum=f"sha256:{checksum}")
+    monkeypatch.setattr(module, "TEXT8", small)
+    found = text8()
+    assert (len(found.training), len(found.validation), len(found.test)) == (1980, 110, 110)
+    assert found.training.startswith(" anarchism")
+    assert found.partial == ""
+    monkeypatch.setattr(module, "TEXT8", dataclasses.replace(small, checksum="sha256:" + "0" * 64))
+    with pytest.raises(UserError, match="checksum"):
+        text8()
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a", "a")
+        archive.writestr("b", "b")
+    with pytest.raises(UserError, match="holds 2 files"):
+        read_corpus(tmp_path / "two.zip")
+
+
 def test_pydoc_is_always_there() -> None:
     found = pydoc_topics()
     assert len(found.training) > 400_000
@@ -131,7 +159,7 @@ def test_fill_keeps_what_is_known_and_says_how_sure_it_is(fitted: TextModel) -> 
         marks = np.array([[character != "_" for character in text]])
         assert filling.nats == pytest.approx(float(fitted.log_prob([filling.text], given=marks)[0]), abs=1e-4)
     assert fitted.fill(text, draws=2, seed=1)[0] == fitted.fill(text, draws=2, seed=1)[0]
-    assert fitted.fill("the fox") == Filling("the fox", (1.0,) * 7, 0.0)
+    assert fitted.fill("the fox") == Filling("the fox", (1.0,) * 7, 0.0, ())
 
 
 def test_greedy_takes_the_most_probable_character() -> None:
@@ -174,11 +202,20 @@ def test_the_file_gives_the_same_answers(fitted: TextModel, tmp_path: Path) -> N
     assert again.sample(2, length=10, beginning="the", seed=3) == fitted.sample(2, length=10, beginning="the", seed=3)
 
 
-def test_a_run_is_resumed_to_the_same_weights_and_only_on_its_own_corpus(tmp_path: Path) -> None:
+def test_a_run_is_resumed_to_the_same_weights_and_only_on_its_own_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     options = {"length": 16, "preset": "tiny", "seed": 0}
     config = QUICK
     whole = ao.fit_text(CORPUS, config=config, checkpoint=tmp_path / "a", **options)
-    again = ao.fit_text(CORPUS, config=config, checkpoint=tmp_path / "a", resume=True, **options)
+    # The same run, stopped after half of its steps as a kill would, and taken up again.
+    stopped = Trainer.run
+    monkeypatch.setattr(Trainer, "run", lambda self, **given: stopped(self, share=0.5, **given))
+    half = ao.fit_text(CORPUS, config=config, checkpoint=tmp_path / "b", **options)
+    monkeypatch.undo()
+    assert half.card["training"]["steps"] == 3
+    again = ao.fit_text(CORPUS, config=config, checkpoint=tmp_path / "b", resume=True, **options)
+    assert again.card["training"]["steps"] == 6
     for one, other in zip(whole.core.parameters(), again.core.parameters(), strict=True):
         assert torch.equal(one, other)
     with pytest.raises(UserError, match="another run"):

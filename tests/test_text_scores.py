@@ -8,6 +8,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality
+from anyorder.text import TextModel
 from anyorder.text_scores import score_text
 from test_text import untrained
 
@@ -19,7 +20,7 @@ def test_scores_are_the_bits_of_the_questions() -> None:
     parts = [text[start : start + 4] for start in range(0, 20, 4)]
     assert (found.windows, found.length) == (5, 4)
     assert found.joint == pytest.approx(-model.log_prob(parts).sum() / np.log(2) / 20)
-    # The same questions, drawn by the same seed, put together by hand from chain-rule differences.
+    # The same questions, drawn by the same seed, each put together by hand from single answers.
     generator = torch.Generator().manual_seed(3)
     asked = Cardinality().draw(5, 4, generator).asked.numpy()
     bits = 0.0
@@ -31,17 +32,22 @@ def test_scores_are_the_bits_of_the_questions() -> None:
     hole[np.arange(5), torch.randint(4, (5,), generator=generator).numpy()] |= ~hole.any(axis=1)
     nats = model.log_prob(parts, given=~hole)
     assert found.conditional == pytest.approx(-nats.sum() / np.log(2) / hole.sum(), rel=1e-5)
+    # The error of a ratio whose denominators are all alike is that of a mean.
     assert found.errors is not None
-    assert found.errors["joint"] > 0
+    each = -model.log_prob(parts) / np.log(2) / 4
+    assert found.errors["joint"] == pytest.approx(each.std(ddof=1) / np.sqrt(5))
 
 
-def _marginal(model, part: str, mask: np.ndarray) -> float:  # type: ignore[no-untyped-def]
-    """log p of some characters of a window, the others neither known nor asked."""
-    from anyorder.query import Query
-
-    values = torch.from_numpy(model.alphabet.check(part)).double()[None]
-    asked = torch.from_numpy(mask)[None]
-    return float(model.nats(values, Query(torch.zeros_like(asked), asked))[0])
+def _marginal(model: TextModel, part: str, mask: np.ndarray) -> float:
+    """log p of some characters of a window by the chain rule: one question after the other."""
+    values = torch.from_numpy(model.alphabet.check(part)).float()[None]
+    known = torch.zeros(1, len(part), dtype=torch.bool)
+    total = 0.0
+    with torch.no_grad():
+        for place in np.flatnonzero(mask):
+            total += float(model.core.log_prob_beside(values, known)[0, place])
+            known[0, place] = True
+    return total
 
 
 def test_a_short_text_is_one_window() -> None:

@@ -1,10 +1,12 @@
 r"""Lossless compression of the rows of a table with the model's own conditionals and a range coder.
 
-Every cell of a row costs about $-\log_2 p(x_i \mid x_{<i})$ bits along the row's chain. A column comes with a
-dictionary of its distinct cells, as they stand; of a cell only its place in the dictionary is coded. For levels the
-model's probabilities of those that occur are used as they are; for numbers and times each distinct value gets the mass
-between the midpoints to its neighbours, so a column of a hundred distinct prices costs what it takes to tell them
-apart, and any number whatsoever comes back to the last bit. A long dictionary is coded in two stages, by blocks.
+A column comes with a dictionary of its distinct cells, as they stand; of a cell only its place in the dictionary is
+coded, at about $-\log_2 p(x_i \mid x_{<i})$ bits along the row's chain. So columns of few distinct values come out
+small; of a column whose numbers are nearly all distinct the dictionary is the better part, and little is won.
+
+For levels the model's probabilities of those that occur are used as they are; for numbers and times each distinct value
+gets the mass between the midpoints to its neighbours, so a column of a hundred distinct prices costs what it takes to
+tell them apart, and any number whatsoever comes back to the last bit. A long dictionary is coded in two stages.
 
 Cells that the model cannot read (missing, never seen) and whole columns that it does not know are kept aside. What
 :mod:`anyorder.compress_text` says of floating-point numbers holds here too: encoder and decoder walk the same steps.
@@ -12,7 +14,6 @@ Cells that the model cannot read (missing, never seen) and whole columns that it
 
 from __future__ import annotations
 
-import io
 import math
 import zlib
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from anyorder.cell_blobs import distinct_cells, read_cells, write_cells
 from anyorder.cells import Series
 from anyorder.codecs import LevelCodec
 from anyorder.data.frames import as_pandas
@@ -31,7 +33,7 @@ from anyorder.errors import UserError
 from anyorder.heads.base import Distribution
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
-from anyorder.range_coding import Reader, Sealed, Stream, Writer
+from anyorder.range_coding import DERAILED, Reader, Sealed, Stream, Writer
 from anyorder.tables import TableModel
 from anyorder.threads import torch_threads
 
@@ -76,10 +78,12 @@ class Dictionary:
 
 def compress_table(model: TableModel, frame: Any) -> bytes:
     """The rows of a frame; :func:`decompress_table` with the same model gives them back, their index left out."""
+    labels = list(frame.columns)
     table = as_pandas(frame).reset_index(drop=True)
-    names = [str(name) for name in table.columns]
-    if len(set(names)) < len(names):
-        raise UserError("two columns of the table have one name; rename one of them")
+    for label in labels:
+        if type(label) not in (str, int):
+            raise UserError(f"a column is named by a text or a whole number, got {label!r}; rename it")
+    names = [str(label) for label in labels]
     blobs: list[bytes] = []
     values: dict[str, np.ndarray] = {}
     places: dict[str, np.ndarray] = {}
@@ -91,25 +95,26 @@ def compress_table(model: TableModel, frame: Any) -> bytes:
         # What the coder will not tell: cells that cannot be read, and which of several cells of one value.
         twin = entry[coded] - dictionary.first[place[coded]]
         aside = np.where(coded, -1, entry) if not coded.all() else entry[:0]
-        blobs += [_to_arrow(dictionary.cells), _packed(twin if twin.any() else twin[:0]), _packed(aside)]
+        blobs += [write_cells(dictionary.cells, name), _packed(twin if twin.any() else twin[:0]), _packed(aside)]
         checksum = _checksum(entry, checksum)
         if len(dictionary.values):
             values[name], places[name] = dictionary.values, place
     writer = Writer()
     _code(model, values, places, len(table), writer)
-    facts = {"rows": len(table), "columns": names}
+    facts = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
     return Sealed(facts, writer.words(), checksum, tuple(blobs)).written(MAGIC, model.core)
 
 
 def decompress_table(model: TableModel, data: bytes) -> pd.DataFrame:
     """The rows that :func:`compress_table` compressed with this model."""
     sealed = Sealed.read(MAGIC, model.core, data)
-    rows, names = sealed.facts["rows"], sealed.facts["columns"]
+    rows, labels = sealed.facts["rows"], sealed.facts["columns"]
+    names = [str(label) for label in labels]
     dictionaries: dict[str, Dictionary] = {}
     entries: dict[str, np.ndarray] = {}
     places: dict[str, np.ndarray] = {}
     for name, cells, aside in zip(names, sealed.blobs[::3], sealed.blobs[2::3], strict=True):
-        dictionaries[name], _ = Dictionary.of(model, name, _from_arrow(cells))
+        dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells))
         entries[name] = _array(aside) if aside else np.full(rows, -1)
         if len(dictionaries[name].values):  # which cells are coded is known beforehand; the reader tells what they are
             places[name] = np.where(entries[name] < 0, 0, -1)
@@ -124,13 +129,14 @@ def decompress_table(model: TableModel, data: bytes) -> pd.DataFrame:
         checksum = _checksum(entry, checksum)
         columns[name] = dictionary.cells.iloc[entry].reset_index(drop=True)
     sealed.check(checksum)
-    return pd.DataFrame(columns, index=pd.RangeIndex(rows))
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows))
+    return frame if names == labels else frame.set_axis(labels, axis=1)
 
 
 def _read(model: TableModel, name: str, series: Series) -> tuple[Dictionary, Int[np.ndarray, " rows"]]:
     """A column's dictionary, and which of its cells every row has."""
     rows = len(series)
-    found, _ = pd.factorize(series, use_na_sentinel=False)
+    found = distinct_cells(series, name)
     count = int(found.max()) + 1 if rows else 0
     first = np.full(count, rows)
     np.minimum.at(first, found, np.arange(rows))
@@ -193,8 +199,6 @@ def _coded(
 ) -> Int[np.ndarray, " rows"]:
     """The places of one variable's cells among its distinct values."""
     count, rows = len(values), len(places)
-    if count == 1:
-        return np.zeros(rows, dtype=np.int64)
     if levels:
         nats = distribution.log_prob(_spread(values, rows)).double().exp()
         return _settled(stream.code(places, _shares(nats.T.numpy())))
@@ -209,7 +213,10 @@ def _coded(
     inner = np.minimum(block * size + np.arange(size + 1)[:, None], count)
     mass = np.diff(_below(distribution, torch.from_numpy(edges[inner])), axis=0)
     shares = _shares(mass.T, count > inner[:-1].T)
-    return _settled(block * size + stream.code(places - block * size, shares))
+    found = _settled(block * size + stream.code(places - block * size, shares))
+    if len(found) and found.max() >= count:
+        raise UserError(DERAILED)
+    return found
 
 
 def _settled(found: Any) -> Int[np.ndarray, " rows"]:
@@ -251,32 +258,3 @@ def _packed(numbers: Int[np.ndarray, " rows"]) -> bytes:
 
 def _array(data: bytes) -> Int[np.ndarray, " rows"]:
     return np.frombuffer(data, dtype="<i4").astype(np.int64)
-
-
-def _to_arrow(cells: Series) -> bytes:
-    """A dictionary with its dtype: Arrow knows categories, time zones and nullable numbers."""
-    arrow = _pyarrow()
-    try:
-        table = arrow.Table.from_pandas(pd.DataFrame({"cells": cells}), preserve_index=False)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError) as error:
-        raise UserError(
-            f"column {cells.name!r} mixes kinds of values that cannot be written: {error}; make them one kind"
-        ) from error
-    sink = io.BytesIO()
-    with arrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
-
-
-def _from_arrow(data: bytes) -> Series:
-    cells: Series = _pyarrow().ipc.open_stream(data).read_all().to_pandas()["cells"]
-    return cells
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.ipc
-    except ImportError as error:
-        raise UserError("compressing tables needs pyarrow: pip install anyorder[compress]") from error
-    return pyarrow

@@ -26,7 +26,7 @@ from torch import Tensor
 from anyorder.data.text import UNKNOWN, Alphabet
 from anyorder.query import Chain, Query
 from anyorder.range_coding import Reader, Sealed, Stream, Writer
-from anyorder.steps import Budget, even, padded_left
+from anyorder.steps import Budget, call_starts, padded_left
 from anyorder.text import TextModel
 from anyorder.threads import torch_threads
 
@@ -39,8 +39,7 @@ def compress_text(model: TextModel, text: str, *, calls: int | Budget | None = N
     codes = model.alphabet.encode(text)
     facts: dict[str, Any] = {"count": len(codes), **_set_aside(model.alphabet, text, codes)}
     if calls is not None:
-        starts = calls.starts if isinstance(calls, Budget) else even(model.length, min(calls, model.length))
-        facts["starts"] = list(starts)
+        facts["starts"] = list(call_starts(calls, model.length))
     writer = Writer()
     _code(model, np.where(codes == UNKNOWN, 0, codes), writer, facts.get("starts"))
     return Sealed(facts, writer.words(), _checksum(text)).written(MAGIC, model.core)

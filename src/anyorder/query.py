@@ -118,6 +118,10 @@ class Chain:
         """The chains of some rows."""
         return Chain(self.prefix[index], self.order[index], self.variables)
 
+    def to(self, device: torch.device) -> Chain:
+        """The same chains on a device."""
+        return Chain(self.prefix.to(device), self.order.to(device), self.variables)
+
     def unroll(self, edges: int) -> Iterator[Step]:
         """All counted steps, row by row and in order, as flat batches of at most ``edges`` edges."""
         rank = torch.full((self.batch, self.variables + 1), self.steps, device=self.order.device)

@@ -25,7 +25,14 @@ from jaxtyping import Float, Int
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 
-HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, of all that follows, bytes of the JSON
+HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, bytes of the JSON, checksum of all the rest
+
+
+DAMAGED = "the compressed file is damaged: its checksum does not agree; copy it again"
+DERAILED = (
+    "the content did not come out as it went in: this machine rounds otherwise than the one that compressed it "
+    "(another processor or version of torch); decompress it there"
+)
 
 
 class Stream(ABC):
@@ -35,9 +42,14 @@ class Stream(ABC):
         self.coder = _constriction()
         self.family = self.coder.stream.model.Categorical(perfect=False)
 
-    @abstractmethod
     def code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
         """The symbols of these rows: a writer takes ``symbols`` and gives them back, a reader does not look at them."""
+        # Of a single level there is nothing to tell, and the coder has no such distribution.
+        return np.zeros_like(symbols) if probs.shape[1] == 1 else self._code(symbols, probs)
+
+    @abstractmethod
+    def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
+        """The same for two levels or more."""
 
 
 class Writer(Stream):
@@ -47,7 +59,7 @@ class Writer(Stream):
         super().__init__()
         self.encoder = self.coder.stream.queue.RangeEncoder()
 
-    def code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
+    def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
         self.encoder.encode(symbols.astype(np.int32), self.family, probs)
         return symbols
 
@@ -65,8 +77,14 @@ class Reader(Stream):
             raise UserError(DAMAGED)
         self.decoder = self.coder.stream.queue.RangeDecoder(np.frombuffer(words, dtype="<u4").astype(np.uint32))
 
-    def code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
-        return np.asarray(self.decoder.decode(self.family, probs), dtype=np.int64)
+    def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
+        try:
+            found = np.asarray(self.decoder.decode(self.family, probs), dtype=np.int64)
+        except (AssertionError, ValueError) as error:  # the words mean nothing under these probabilities
+            raise UserError(DERAILED) from error
+        if len(found) and not 0 <= found.min() <= found.max() < probs.shape[1]:
+            raise UserError(DERAILED)
+        return found
 
 
 @dataclass(frozen=True)
@@ -88,16 +106,18 @@ class Sealed:
         # LZMA costs a few dozen bytes of its own; what it writes does not begin with a brace.
         front = min(plain, lzma.compress(plain, lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME), key=len)
         body = front + self.stream
-        return HEADER.pack(magic, fingerprint(model), self.content, zlib.crc32(body), len(front)) + body
+        named = (magic, fingerprint(model), self.content, len(front))
+        return HEADER.pack(*named, zlib.crc32(body, zlib.crc32(HEADER.pack(*named, 0)))) + body
 
     @classmethod
     def read(cls, magic: bytes, model: AnyOrderModel, data: bytes) -> Sealed:
         """Of a whole file that this model made; anything else is refused."""
         if len(data) < HEADER.size or data[:4] != magic:
             raise UserError("these bytes were not compressed by anyorder, or by a model of another kind of data")
-        _, made_by, content, body_sum, length = HEADER.unpack(data[: HEADER.size])
         body = data[HEADER.size :]
-        if zlib.crc32(body) != body_sum or length > len(body):
+        *named, checksum = HEADER.unpack(data[: HEADER.size])
+        _, made_by, content, length = named
+        if zlib.crc32(body, zlib.crc32(HEADER.pack(*named, 0))) != checksum or length > len(body):
             raise UserError(DAMAGED)
         if made_by != fingerprint(model):
             raise UserError("this was compressed with another model; decompress it with that one")
@@ -111,13 +131,7 @@ class Sealed:
     def check(self, content: int) -> None:
         """What came out must be what went in."""
         if content != self.content:
-            raise UserError(
-                "the content did not come out as it went in: this machine rounds otherwise than the one that "
-                "compressed it (another processor or version of torch); decompress it there"
-            )
-
-
-DAMAGED = "the compressed file is damaged: its checksum does not agree; copy it again"
+            raise UserError(DERAILED)
 
 
 def fingerprint(model: AnyOrderModel) -> bytes:

@@ -28,7 +28,10 @@ from anyorder.query import Chain, Query
 
 @dataclass(frozen=True)
 class Budget:
-    """``starts``: the step of the chain at which each call begins. ``nats``: what it costs a text, predicted."""
+    """``starts``: the step of the chain at which each call begins. ``nats``: what it costs a text, predicted.
+
+    Measured, so it can come out a little below zero where a call's variables hardly depend on each other.
+    """
 
     starts: tuple[int, ...]
     steps: int
@@ -67,7 +70,6 @@ def cheapest(loss: Float[np.ndarray, "known steps"], calls: int) -> Budget:
     ahead = np.zeros((steps, steps + 1))  # [i, j]: the surprise of steps i..j-1 when i are known
     for i in range(steps):
         ahead[i, i + 1 :] = np.cumsum(loss[i, i:])
-    # A measured cost may come out a little below zero.
     cost = np.where(
         np.arange(steps + 1) > np.arange(steps)[:, None], ahead - (own[None, :] - own[:steps, None]), np.inf
     )
@@ -87,6 +89,15 @@ def cheapest(loss: Float[np.ndarray, "known steps"], calls: int) -> Budget:
 def even(steps: int, calls: int) -> tuple[int, ...]:
     """Groups of equal size, as they are without a measurement."""
     return tuple(sorted({round(call * steps / calls) for call in range(calls)}))
+
+
+def call_starts(calls: int | Budget, steps: int) -> tuple[int, ...]:
+    """Where the calls for a chain of so many steps begin: in equal groups, or by a budget for one as long or longer."""
+    if isinstance(calls, Budget):
+        return tuple(start for start in calls.starts if start < max(steps, 1))
+    if calls < 1:
+        raise UserError(f"calls must be 1 or more, got {calls}")
+    return even(steps, min(calls, steps)) if steps else (0,)
 
 
 @torch.no_grad()

@@ -8,34 +8,25 @@ on both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.checkpoint import save_model
 from anyorder.chunks import row_chunks
-from anyorder.codecs import LevelCodec
 from anyorder.data.text import Alphabet, Windows, holes_in
-from anyorder.encoding import Encoding
 from anyorder.errors import UserError, nearest
-from anyorder.heads import Categorical
-from anyorder.masking import Cardinality, Conditional, Masking, Mixture, Spans, Stretch, Suffix, Words
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
 from anyorder.query import Query
-from anyorder.schema import Kind, Schema, Variable
 from anyorder.speculative import speculate
-from anyorder.steps import Budget, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
+from anyorder.steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups, surprise_matrix
 from anyorder.text_scores import TextScores, score_text
-from anyorder.train import Digest, Rows
-
-LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
 
 
 @dataclass(frozen=True)
@@ -43,12 +34,13 @@ class Filling:
     """One way to fill the holes of a text.
 
     ``confidence``: for every position the probability of its character when it was chosen, 1 where it was given.
-    ``nats``: the log-probability of all that was filled in, jointly.
+    ``nats``: the log-probability of all that was filled in, jointly. ``holes``: the positions that were filled.
     """
 
     text: str
     confidence: tuple[float, ...]
     nats: float
+    holes: tuple[int, ...]
 
 
 class TextModel:
@@ -77,17 +69,17 @@ class TextModel:
             raise UserError(f"draws must be 1 or more, got {draws}; leave it out for the greedy fill")
         holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
         codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
-        count = draws or 1
+        count, places = draws or 1, tuple(np.flatnonzero(holes).tolist())
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(self.core.device).manual_seed(seed)
         known = torch.from_numpy(~holes)
         for window, asked in _windows(known, self.length):
             part, chances = self._filled(values[:, window], known[window], asked, generator, greedy=draws is None)
             values[:, window], nats[:, window] = part, nats[:, window] + chances
             known[window] |= asked
         fillings = [
-            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()))
+            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()), places)
             for row, chance in zip(values, nats, strict=True)
         ]
         return fillings[0] if draws is None else fillings
@@ -115,6 +107,8 @@ class TextModel:
             raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
         if drafts is not None and (calls is not None or order == "confidence"):
             raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
+        if n < 1:
+            raise UserError(f"n must be 1 or more, got {n}")
         start = self.alphabet.check(beginning)
         size = self.length if length is None else length
         if not len(start) < size <= self.length:
@@ -123,11 +117,12 @@ class TextModel:
         values[:, : len(start)] = torch.from_numpy(start).double()
         place = torch.arange(self.length)
         query = Query((place < len(start)).expand(n, -1), ((place >= len(start)) & (place < size)).expand(n, -1))
-        generator = torch.Generator().manual_seed(seed)
+        device = self.core.device
+        generator = torch.Generator(device).manual_seed(seed)
         parts = []
         for rows in row_chunks(self.core, n):
-            chain = self.core.chain(query.rows(rows), torch.Generator().manual_seed(0))
-            part = values[rows].float()
+            chain = self.core.chain(query.rows(rows), torch.Generator().manual_seed(0)).to(device)
+            part = values[rows].float().to(device)
             if order == "confidence":
                 if isinstance(calls, Budget):
                     raise UserError("a measured budget belongs to the model's own order; give the number of calls")
@@ -135,11 +130,10 @@ class TextModel:
             elif drafts is not None:
                 parts.append(speculate(self.core, part, chain, generator, drafts=drafts).values)
             elif calls is not None:
-                starts = calls.starts if isinstance(calls, Budget) else even(chain.steps, min(calls, chain.steps))
-                parts.append(draw_in_groups(self.core, part, chain, starts, generator))
+                parts.append(draw_in_groups(self.core, part, chain, call_starts(calls, chain.steps), generator))
             else:
                 parts.append(self.core.draw(part, chain, generator))
-        drawn = torch.cat(parts)
+        drawn = torch.cat(parts).cpu()
         return [self.alphabet.decode(row[:size].long().numpy()) for row in drawn]
 
     def log_prob(self, texts: Sequence[str], *, given: Any = None) -> Float[np.ndarray, " texts"]:
@@ -149,6 +143,11 @@ class TextModel:
         """
         values, observed = self._encoded(texts)
         known = torch.zeros_like(observed) if given is None else torch.as_tensor(np.asarray(given, dtype=bool))
+        if known.ndim != 2 or len(known) != len(values) or known.shape[1] > self.length:
+            raise UserError(
+                f"given must be booleans [{len(values)} texts, up to {self.length} positions], got the shape "
+                f"{tuple(known.shape)}"
+            )
         if known.shape[1] < self.length:
             known = torch.nn.functional.pad(known, (0, self.length - known.shape[1]))
         return self.nats(values, Query(known & observed, observed & ~known))
@@ -158,9 +157,11 @@ class TextModel:
         """log p(x_asked | x_evidence) of encoded texts."""
         total = torch.zeros(len(values), dtype=torch.float64)
         generator = torch.Generator().manual_seed(0)  # of the orders, under a random protocol
+        device = self.core.device
         for rows in row_chunks(self.core, len(values)):
-            chain = self.core.chain(query.rows(rows), generator)
-            total[rows] = self.core.step_log_prob(values[rows].float(), chain).double().sum(dim=1)
+            chain = self.core.chain(query.rows(rows), generator).to(device)
+            steps = self.core.step_log_prob(values[rows].float().to(device), chain)
+            total[rows] = steps.double().sum(dim=1).cpu()
         return total.numpy()
 
     def bits_per_character(self, text: str, *, most: int | None = None) -> float:
@@ -216,10 +217,12 @@ class TextModel:
         nats = torch.zeros(padded.shape, dtype=torch.float64)
         filled = padded
         if bool(asked.any()):
-            chain = self.core.chain(query, torch.Generator().manual_seed(0))
-            filled = self.core.draw(padded.float().to(self.core.device), chain, generator, greedy=greedy).double().cpu()
-            steps = self.core.step_log_prob(filled.float(), chain).double()
-            nats.scatter_(1, chain.order.clamp(min=0), steps)
+            device = self.core.device
+            chain = self.core.chain(query, torch.Generator().manual_seed(0)).to(device)
+            drawn = self.core.draw(padded.float().to(device), chain, generator, greedy=greedy)
+            steps = self.core.step_log_prob(drawn, chain).double().cpu()
+            filled = drawn.double().cpu()
+            nats.scatter_(1, chain.order.clamp(min=0).cpu(), steps)
         return filled[:, :width], nats[:, :width]
 
 
@@ -236,55 +239,4 @@ def _windows(known: Bool[Tensor, " positions"], length: int) -> Iterator[tuple[s
         yield window, asked
         if last:
             return
-        start = min(start + length // 2, max(size - length, 0))
-
-
-@dataclass(frozen=True)
-class WindowRows:
-    """A corpus as rows for the trainer: windows are cut out when they are taken."""
-
-    windows: Windows
-
-    def __len__(self) -> int:
-        return len(self.windows)
-
-    def take(self, index: Tensor) -> Rows:
-        values = self.windows.at(index)
-        return Rows(values, torch.ones(values.shape, dtype=torch.bool, device=values.device), torch.zeros_like(values))
-
-    def to(self, device: torch.device) -> WindowRows:
-        return WindowRows(Windows(self.windows.codes.to(device), self.windows.length))
-
-    def update(self, digest: Digest) -> None:
-        digest.update(self.windows.codes.cpu().numpy().tobytes())
-        digest.update(str(self.windows.length).encode())
-
-
-def text_model(
-    alphabet: Alphabet, length: int, network: Mapping[str, Any], protocol: Any, *, seed: int
-) -> AnyOrderModel:
-    """An untrained model of windows of ``length`` positions."""
-    if length < 1:
-        raise UserError(f"length must be 1 or more, got {length}")
-    levels = tuple(alphabet.symbols)
-    variables = tuple(Variable(f"c{place}", Kind.CATEGORICAL, levels, dtype="str") for place in range(length))
-    schema = Schema(variables, alike=True)
-    encoding = Encoding(schema, tuple(LevelCodec(variable) for variable in variables))
-    heads = [Categorical(len(levels)) for _ in range(length)]
-    return AnyOrderModel.build(encoding, heads, dict(network), protocol, seed=seed)
-
-
-def text_masking(alphabet: Alphabet, network: Any) -> Masking:
-    """The questions people ask of a text, in equal parts: scattered holes, runs, words, continuations, short texts."""
-    evidence = Cardinality(least=0, spare=1)
-    parts: list[Masking] = [Conditional(evidence), Spans(), Suffix(), Stretch(Conditional(evidence), LEAST_STRETCH)]
-    spaces = tuple(code for code, symbol in enumerate(alphabet.symbols) if symbol.isspace())
-    if spaces and isinstance(network, ChainNetwork):  # mask networks draw their edges without looking at the text
-        parts.append(Words(spaces))
-    return Mixture(tuple(parts), (1.0,) * len(parts))
-
-
-def codes_of(alphabet: Alphabet, text: str) -> Int[Tensor, " positions"]:
-    """A corpus as a tensor of the narrowest whole numbers that hold its codes."""
-    kind = np.uint8 if len(alphabet.symbols) <= 256 else np.int32
-    return torch.from_numpy(alphabet.check(text).astype(kind)).long()
+        start = min(start + max(length // 2, 1), max(size - length, 0))

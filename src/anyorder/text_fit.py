@@ -20,7 +20,8 @@ from anyorder.masking import maskings
 from anyorder.objectives import objective_for
 from anyorder.progress import training_bar
 from anyorder.protocols import protocols
-from anyorder.text import TextModel, WindowRows, codes_of, text_masking, text_model
+from anyorder.text import TextModel
+from anyorder.text_core import WindowRows, codes_of, text_masking, text_model
 from anyorder.text_options import TextOptions
 from anyorder.train import Trainer
 
@@ -65,6 +66,8 @@ def fit_text(
     check_run(seed, checkpoint, resume=resume)
     options = TextOptions.read(config, minutes=minutes, preset=preset)
     text = read_corpus(corpus)
+    if not text:
+        raise UserError("the corpus is empty: there is nothing to learn from")
     alphabet = Alphabet.of(text, unit)
     codes = codes_of(alphabet, text)
     if validation is None:

@@ -68,6 +68,8 @@ class TextOptions:
     def described_network(self) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network."""
         # Windows are cut anywhere, so only distances mean something: learned positions are slower to learn.
+        if "transformer" not in str(self.network.get("name")):
+            return dict(self.network)  # another family has other sizes
         return {"positions": "rotary", **PRESETS[self.preset], **self.network}
 
     def to_json(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ GREY, SURE = "#f3d9c4", "#1f7a4d"
 
 def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str]) -> Figure:
     """The text as it was asked, then each way to fill it, one below the other, in lines of equal length."""
-    blocks = [("asked", asked, [1.0] * len(asked))]
-    blocks += [(name, one.text, list(one.confidence)) for name, one in zip(names, fillings, strict=True)]
+    blocks: list[tuple[str, str, dict[int, float]]] = [("asked", asked, {})]
+    for name, one in zip(names, fillings, strict=True):
+        blocks.append((name, one.text, {place: one.confidence[place] for place in one.holes}))
     lines = -(-max(len(asked), 1) // COLUMNS)
     height = len(blocks) * (lines + 0.8) + 1.6
     figure = new_figure(0.105 * (COLUMNS + 8) + 0.2, 0.21 * height + 0.1)
@@ -28,15 +29,15 @@ def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str])
     axes.set_ylim(height, -0.4)
     axes.axis("off")
     row = 0.6
-    for name, text, confidence in blocks:
+    for name, text, filled in blocks:
         axes.text(-7.5, row, name, color=SOFT, fontsize=8, va="center")
-        for place, (character, sure) in enumerate(zip(text, confidence, strict=True)):
+        for place, character in enumerate(text):
             x, y = place % COLUMNS + 0.5, row + place // COLUMNS
-            if sure < 1 and not character.isprintable():
-                character = "·"
-            if sure < 1:
-                axes.add_patch(_box(x, y, sure))
-            colour, weight = ("white" if 0.55 < sure < 1 else INK), ("bold" if sure < 1 else "normal")
+            if place in filled:
+                axes.add_patch(_box(x, y, filled[place]))
+            colour = "white" if filled.get(place, 0.0) > 0.55 else INK
+            weight = "bold" if place in filled else "normal"
+            character = character if character.isprintable() else "·"
             where = {"ha": "center", "va": "center", "family": "monospace"}
             axes.text(x, y, character, fontsize=9, color=colour, weight=weight, **where)  # type: ignore[arg-type]
         row += lines + 0.8

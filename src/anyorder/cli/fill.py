@@ -10,7 +10,7 @@ import typer
 
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
 from anyorder.cli.paths import check_table, check_writable
-from anyorder.cli.tables import load, load_any, read, write
+from anyorder.cli.tables import load_any, read, write
 from anyorder.cli.texts import fill_text
 from anyorder.errors import UserError
 from anyorder.grammar import write_set
@@ -62,6 +62,8 @@ def fill(
         found = load_any(model)
         if table is not None or not isinstance(found, TextModel):
             raise UserError("--text TEXT is for a model of texts (anyorder fit-text), and takes no TABLE")
+        if intervals is not None or missing or unseen != "refuse":
+            raise UserError("--intervals, --held-out, --missing and --unseen are for tables; texts have --mark")
         fill_text(found, text, mark=mark, draws=draws, seed=seed, out=out, plot=plot, as_json=as_json)
         return
     if plot is not None:
@@ -74,7 +76,12 @@ def fill(
         raise UserError(
             f"--out and --intervals both name {str(out)!r}, so one would overwrite the other: name two files"
         )
-    loaded = load(model)
+    found = load_any(model)
+    from anyorder.tables import TableModel
+
+    if not isinstance(found, TableModel):
+        raise UserError(f"{str(model)!r} is a model of texts: fill --text 'the q__ck br_wn f_x'")
+    loaded = found
     if table is None:
         raise UserError("name the TABLE to fill, or - for standard input")
     marks = (*loaded.schema.missing, *(missing or ()))

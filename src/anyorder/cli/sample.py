@@ -27,10 +27,10 @@ def sample(
     beginning: Annotated[str | None, typer.Option(metavar="TEXT", help="of texts: how they begin")] = None,
     length: Annotated[int | None, typer.Option(help="of texts: characters; a whole window if none")] = None,
     drafts: Annotated[
-        int | None, typer.Option(help="of texts: draft this many characters a call and check them; still exact")
+        int | None, typer.Option(min=1, help="of texts: draft this many characters a call and check them; still exact")
     ] = None,
     calls: Annotated[
-        int | None, typer.Option(help="of texts: only so many network calls, characters side by side; not exact")
+        int | None, typer.Option(min=1, help="of texts: only so many network calls, characters side by side; not exact")
     ] = None,
     held_out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="of texts: measure on this text where the calls should go")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from anyorder import plots, show
 from anyorder.atomic import atomic_path
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from anyorder.text import Filling, TextModel
 
 SURE, LIKELY = 0.8, 0.4  # green above, yellow above, red below
+GREEN, YELLOW, RED = 32, 33, 31
 
 
 def fill_text(
@@ -38,6 +38,8 @@ def fill_text(
     if plot is not None:
         plots.require_matplotlib()
         plots.check_format(plot)
+        if model.alphabet.unit == "bytes":
+            raise UserError("--plot draws character by character; this model reads bytes")
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
     if plot is not None:
@@ -55,10 +57,10 @@ def fill_text(
         with atomic_path(out) as beside:
             beside.write_text(lines + "\n", encoding="utf-8")
         return
-    console = Console(soft_wrap=True, highlight=False)
+    colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     for filling in fillings:
-        console.print(_coloured(filling, model))
-    if console.is_terminal:
+        sys.stdout.write((_coloured(filling, model) if colours else filling.text) + "\n")
+    if colours:
         sys.stderr.write(f"anyorder: green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less\n")
 
 
@@ -103,10 +105,8 @@ def sample_text(
         from anyorder.data.text import read_corpus
 
         spent = model.budget(read_corpus(held_out), calls)
-        cost = f"{spent.nats:.2f} nats a text ({spent.nats / model.length / math.log(2):.3f} bits a character)"
+        cost = f"{spent.nats:.2f} nats a window ({spent.nats / model.length / math.log(2):.3f} bits a character)"
         sys.stderr.write(f"anyorder: {spent.calls} calls for {model.length} characters; predicted cost: {cost}\n")
-    if calls is not None or order == "confidence":
-        sys.stderr.write("anyorder: note: not the model's own distribution; --drafts 4 is, in half the calls\n")
     texts = model.sample(
         count,
         length=length,
@@ -116,6 +116,9 @@ def sample_text(
         calls=spent,
         order=order,  # type: ignore[arg-type]
     )
+    if calls is not None or order == "confidence":
+        told = "" if held_out is not None or calls is None else "; --held-out TEXT predicts what that costs"
+        sys.stderr.write(f"anyorder: note: not the model's own distribution (--drafts 4 is){told}\n")
     lines = "\n".join(texts) + "\n"
     if out is None:
         sys.stdout.write(lines)
@@ -125,17 +128,16 @@ def sample_text(
 
 
 def _facts(filling: Filling) -> dict[str, Any]:
-    filled = {place: round(sure, 4) for place, sure in enumerate(filling.confidence) if sure < 1}
+    filled = {place: round(filling.confidence[place], 4) for place in filling.holes}
     return {"text": filling.text, "nats": filling.nats, "confidence": filled}
 
 
-def _coloured(filling: Filling, model: TextModel) -> Text:
-    whole = Text(filling.text)
+def _coloured(filling: Filling, model: TextModel) -> str:
+    """The text with its filled characters in colour, by escape sequences: whatever else is in it stays as it is."""
     if model.alphabet.unit == "bytes":  # a character may be several positions
-        return whole
-    for place, sure in enumerate(filling.confidence):
-        if sure < 1:
-            whole.stylize(
-                "bold " + ("green" if sure > SURE else "yellow" if sure > LIKELY else "red"), place, place + 1
-            )
-    return whole
+        return filling.text
+    symbols = list(filling.text)
+    for place in filling.holes:
+        sure = filling.confidence[place]
+        symbols[place] = f"\x1b[1;{GREEN if sure > SURE else YELLOW if sure > LIKELY else RED}m{symbols[place]}\x1b[0m"
+    return "".join(symbols)

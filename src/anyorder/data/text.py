@@ -62,15 +62,21 @@ class Alphabet:
 
     def spread(self, text: str) -> str:
         """The text with one character for each position: itself, or its bytes."""
-        return text.encode().decode("latin-1") if self.unit == "bytes" else text
+        return text.encode("utf-8", "surrogatepass").decode("latin-1") if self.unit == "bytes" else text
 
     def joined(self, symbols: str) -> str:
         """The text that :meth:`spread` spread; bytes that are no UTF-8 (a draw may be anything) become U+FFFD."""
-        return symbols.encode("latin-1").decode("utf-8", errors="replace") if self.unit == "bytes" else symbols
+        if self.unit != "bytes":
+            return symbols
+        data = symbols.encode("latin-1")
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace")
 
     def encode(self, text: str) -> Int[np.ndarray, " positions"]:
         """The code of each position, ``UNKNOWN`` where the alphabet lacks a character."""
-        points = np.frombuffer(self.spread(text).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
+        points = np.frombuffer(self.spread(text).encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.int64)
         codes: Int[np.ndarray, " positions"] = self._codes[np.minimum(points, len(self._codes) - 1)]
         return codes
 
@@ -131,6 +137,8 @@ def read_corpus(source: Any) -> str:
     if isinstance(source, Path):
         return _read(source)
     if isinstance(source, str):
+        if len(source) < 256 and "\n" not in source and Path(source).is_file():
+            raise UserError(f"{source!r} is taken for the text itself; for the file of that name give a pathlib.Path")
         return source
     if isinstance(source, Sequence) and all(isinstance(part, str) for part in source):
         return "\n".join(source)
@@ -143,7 +151,10 @@ def _read(path: Path) -> str:
             return lzma.decompress(path.read_bytes()).decode("utf-8")
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:
-                return archive.read(archive.namelist()[0]).decode("utf-8")
+                files = [name for name in archive.namelist() if not name.endswith("/")]
+                if len(files) != 1:
+                    raise UserError(f"{str(path)!r} holds {len(files)} files; a corpus is one: unpack it and name that")
+                return archive.read(files[0]).decode("utf-8")
         return path.read_bytes().decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}") from None

@@ -177,33 +177,39 @@ class _CachedLookahead(Lookahead):
         count = chain.prefix.shape[1]
         self.variable = sequence[:, count]  # settled last; its token is part of the next call
         self.value = _values_at(values, sequence)[:, count]
-        self.shown = torch.zeros(chain.batch, 0, dtype=torch.bool, device=sequence.device)
-        if count:
-            before = sequence[:, :count]
-            visible = _visible(before)
-            network.run(_values_at(values, before), before, _followers(chain.prefix, count), visible, self.cache)
-            # Where nothing is known the start token is the one settled last, so the one in front is not there.
-            self.shown = visible[:, 0, -1] & (self.variable != PAD)[:, None]
+        # The evidence before it has yet to be read: the first call does so.
+        self.unread = sequence[:, :count]
+        self.unread_values = _values_at(values, self.unread)
+        # Where nothing is known the start token is the one settled last, so the one in front is not there.
+        self.shown = _visible(self.unread)[:, 0, -1:].flatten(1) & (self.variable != PAD)[:, None]
 
     def look(self, guesses: Tensor, reach: int) -> Tensor:
         self.guesses = guesses
         batch, count = guesses.shape
-        own, seen = count + 1, self.shown.shape[1]
+        own, seen, unread = count + 1, self.shown.shape[1], self.unread.shape[1]
         ahead = self.upcoming(count + reach)
         variable = torch.cat([self.variable[:, None], ahead[:, :count]], dim=1)
         values = torch.cat([self.value[:, None], guesses.to(self.value.dtype)], dim=1)
         # Next variables [batch, token, 0 .. reach-1]; the first is the chain's own, the others are of the copies.
         following = torch.stack([ahead[:, step : step + own] for step in range(reach)], dim=2)
-        copies = own * (reach - 1)
+        tokens = own * reach
         place = torch.arange(own, device=variable.device)
         holder = torch.cat([place, place.repeat_interleave(reach - 1)])  # which token each one is or copies
-        visible = torch.zeros(batch, own + copies, seen + own + copies, dtype=torch.bool, device=variable.device)
+        visible = torch.zeros(batch, tokens, seen + tokens, dtype=torch.bool, device=variable.device)
         visible[:, :, :seen] = self.shown[:, None]
         visible[:, :, seen : seen + own] = place < holder[:, None]
-        everyone = torch.arange(own + copies, device=variable.device)
+        everyone = torch.arange(tokens, device=variable.device)
         visible[:, everyone, seen + everyone] = True
         target = torch.cat([following[:, :, 0], following[:, :, 1:].flatten(1)], dim=1)
-        trunk = self.network.run(values[:, holder], variable[:, holder], target, visible[:, None], self.cache)
+        values, variable, next_ = values[:, holder], variable[:, holder], target
+        if unread:  # nothing is cached yet: what was seen are the very tokens in front
+            values = torch.cat([self.unread_values, values], dim=1)
+            next_ = torch.cat([_followers(self.chain.prefix, unread), target], dim=1)
+            before = torch.nn.functional.pad(_visible(self.unread)[:, 0], (0, tokens))
+            visible = torch.cat([before, visible], dim=1)
+            variable = torch.cat([self.unread, variable], dim=1)
+            self.unread = self.unread[:, :0]
+        trunk = self.network.run(values, variable, next_, visible[:, None], self.cache)[:, unread:]
         for layer in self.cache:  # copies are for this call alone
             layer.keys, layer.values = layer.keys[:, :, : seen + own], layer.values[:, :, : seen + own]
         features: Tensor = self.network.readout(trunk, target.clamp(min=0))
@@ -248,5 +254,5 @@ def _visible(variable: Int[Tensor, "batch tokens"]) -> Bool[Tensor, "batch 1 tok
     count = variable.shape[1]
     triangle = torch.ones(count, count, dtype=torch.bool, device=variable.device).tril()
     real = variable != PAD
-    real[:, 0] = True
+    real[:, :1] = True
     return (triangle & real[:, None, :])[:, None]

@@ -56,13 +56,16 @@ class BesideLookahead(Lookahead):
         self.guesses = guesses
         count = guesses.shape[1]
         targets = self.upcoming(count + reach)
-        features = []
-        for right in range(count + 1):
-            values, known = self._told(torch.full_like(self.reached, right))
-            beside = self.network.beside(values, known, self._path(right))
-            index = targets[:, right : right + reach].clamp(min=0)
-            features.append(beside.gather(1, index[..., None].expand(-1, -1, beside.shape[-1])))
-        return torch.stack(features, dim=1)
+        told = [self._told(torch.full_like(self.reached, right)) for right in range(count + 1)]
+        paths = [self._path(right, self.chain.prefix.shape[1] + self.chain.steps) for right in range(count + 1)]
+        values, known = torch.cat([part[0] for part in told]), torch.cat([part[1] for part in told])
+        path = torch.cat(paths)
+        path = path[:, int((path == PAD).all(dim=0).sum()) :]  # padding that all rows share
+        beside: Tensor = self.network.beside(values, known, path)
+        beside = beside.view(count + 1, -1, *beside.shape[1:]).transpose(0, 1)
+        steps = torch.arange(count + 1, device=targets.device)[:, None] + torch.arange(reach, device=targets.device)
+        index = targets[:, steps].clamp(min=0)
+        return beside.gather(2, index[..., None].expand(-1, -1, -1, beside.shape[-1]))
 
     def settle(self, right: Tensor, value: Tensor) -> None:
         next_ = self.upcoming(self.guesses.shape[1] + 1).gather(1, right[:, None])
@@ -83,10 +86,11 @@ class BesideLookahead(Lookahead):
             target.where(target < self.chain.variables, PAD), self.chain.variables
         )
 
-    def _path(self, right: int) -> Tensor:
-        """What is known then, in reading order: the evidence, then the steps behind."""
+    def _path(self, right: int, width: int) -> Tensor:
+        """What is known then, in reading order: the evidence, then the steps behind; padded to ``width``."""
         path = torch.cat([self.chain.prefix, self.chain.order], dim=1)
         place = torch.arange(path.shape[1], device=path.device)
         behind = (place < self.chain.prefix.shape[1] + (self.reached + right)[:, None]) & (path != PAD)
         order = ordered(behind, place.expand_as(path), pad_left=True)
-        return path.gather(1, order.clamp(min=0)).where(order != PAD, PAD)
+        read = path.gather(1, order.clamp(min=0)).where(order != PAD, PAD)
+        return torch.nn.functional.pad(read, (width - read.shape[1], 0), value=PAD)
