@@ -13,8 +13,8 @@ marginal     u from M_card: -log2 p(x_u) over the length of the window (MAC's "p
 conditional  the holes of a window, 30 % of it scattered or in runs of six on average, given all the rest
 
 ± is the standard error over windows, given these questions. The row that learns left to right alone was not trained
-for marginals and holes; its figures there stand in brackets. A mask network needs a pass for every character, so windows
-are few.
+for marginals and holes; its figures there stand in brackets. A mask network needs a pass for every character, so the
+windows are few.
 """
 
 from __future__ import annotations
@@ -187,8 +187,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "about": f"Bits per character (lower is better) on {options['windows']} test windows of {LENGTH} characters, "
         f"the same for all rows, plus or minus the standard error. Every row trains {options['minutes']:g} minutes on "
         f"two threads with the preset `{options['preset']}`, rotary positions and the same options (chosen on "
-        "validation curves of the chain network). The processor's seconds show how undisturbed a row was. Marginal: M_card, "
-        "divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. In "
+        "validation curves of the chain network). The processor's seconds show how undisturbed a row was. Marginal: "
+        "M_card, divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. In "
         "brackets: not trained for. Printed "
         "by MAC for the joint, full text8, 12 blocks of width 768, 3,000 epochs: "
         f"{', '.join(f'{name} {bits}' for name, bits in PRINTED.items())}.",
