@@ -188,9 +188,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         f"the same for all rows, plus or minus the standard error. Every row trains {options['minutes']:g} minutes on "
         f"two threads with the preset `{options['preset']}`, rotary positions and the same options (chosen on "
         "validation curves of the chain network). The processor's seconds show how undisturbed a row was. Marginal: "
-        "M_card, divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. In "
-        "brackets: not trained for. Printed "
-        "by MAC for the joint, full text8, 12 blocks of width 768, 3,000 epochs: "
+        "M_card, divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. "
+        "In brackets: not trained for. Printed by MAC for the joint, full text8, 12 blocks of width 768, 3,000 epochs: "
         f"{', '.join(f'{name} {bits}' for name, bits in PRINTED.items())}.",
         "partial": f"This is {partial}." if partial else "",
         "picture": "images/text_table.png",
