@@ -4,9 +4,9 @@
 
 The same preset for all rows, rotary positions for all, the same time on two threads. Two mask networks (the
 bidirectional transformer) as in their papers: ARDM with known sets of uniform size; MAC with the known sets that M_card
-induces under its order, with cardinality reweighting. Two chain networks learn whole chains of the library's own mixture
-of questions, in random orders and in MAC's. The fifth row is the chain network that learns left to right alone. Asked on
-test windows that do not overlap, the same for all rows:
+induces under its order, with cardinality reweighting. Two chain networks learn whole chains of the library's own
+mixture of questions, in random orders and in MAC's. The fifth row is the chain network that learns left to right alone.
+Asked on test windows that do not overlap, the same for all rows:
 
 joint        all characters of a window, from nothing
 marginal     u from M_card: -log2 p(x_u) over the length of the window (MAC's "per N"), and over |u|
