@@ -5,6 +5,7 @@ from anyorder.networks.bidirectional_transformer import BidirectionalTransformer
 from anyorder.networks.causal_transformer import CausalTransformer
 from anyorder.networks.gaussian import GaussianNetwork
 from anyorder.networks.residual_mlp import ResidualMLP
+from anyorder.networks.unet import UNet
 from anyorder.registry import Registry
 
 networks: Registry[Network] = Registry("anyorder.networks", Network, "network")
@@ -17,6 +18,7 @@ __all__ = [
     "MaskNetwork",
     "Network",
     "ResidualMLP",
+    "UNet",
     "Walk",
     "networks",
 ]

@@ -1,0 +1,22 @@
+"""Interior patch: everything around a rectangle first, then what is inside: a hole is filled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool
+from torch import Tensor
+
+from anyorder.masking.two_stage import TwoStage, uniform_patch
+
+
+@dataclass(frozen=True)
+class InteriorPatch(TwoStage):
+    """The region is the outside of a uniform patch."""
+
+    name: ClassVar[str] = "interior_patch"
+
+    def region(self, batch: int, generator: torch.Generator) -> Bool[Tensor, "batch height width"]:
+        return ~uniform_patch(batch, self.height, self.width, generator)

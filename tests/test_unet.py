@@ -1,0 +1,99 @@
+"""The U-Net: the contract of mask networks, sizes, modes, and the parameter counts of the papers' presets."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from anyorder.errors import UserError
+from anyorder.layout import Layout
+from anyorder.networks import UNet
+from anyorder.testing import check_calls_agree, check_gradients, check_no_leak, randomised
+
+
+def picture_layout(height: int = 4, width: int = 3, planes: int = 1, levels: int = 3) -> Layout:
+    variables = height * width * planes
+    grid = (height, width) if planes == 1 else (height, width, planes)
+    return Layout((levels,) * variables, (max(levels, 2),) * variables, (0,) * variables, grid)
+
+
+def small(layout: Layout, **options: object) -> UNet:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = UNet(layout, channels=8, blocks=1, **options)  # type: ignore[arg-type]
+    return randomised(network, torch.Generator().manual_seed(1))
+
+
+CASES = {
+    "one level": (picture_layout(), {}),
+    "two levels, odd size": (picture_layout(5, 3), {"levels": 2}),
+    "attention everywhere": (picture_layout(), {"attention": "every"}),
+    "no attention": (picture_layout(), {"attention": "none"}),
+    "colour": (picture_layout(3, 3, planes=3), {}),
+    "real values": (picture_layout(levels=0), {}),
+    "modes": (picture_layout(), {"modes": 3}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_contract(case: str) -> None:
+    layout, options = CASES[case]
+    network = small(layout, **options)
+    check_no_leak(network, 0)
+    check_calls_agree(network, 0)
+
+
+@pytest.mark.parametrize("case", ["one level", "two levels, odd size", "attention everywhere"])
+def test_every_parameter_matters(case: str) -> None:
+    layout, options = CASES[case]
+    check_gradients(small(layout, **options))
+
+
+def test_variables_lie_row_by_row_with_the_channels_of_a_pixel_beside_each_other() -> None:
+    layout = picture_layout(3, 4, planes=2)
+    network = small(layout).double()
+    flat = torch.arange(24, dtype=torch.float64)[None]
+    planes = network._planes(flat)
+    assert planes[0, 1, 2, 3] == (2 * 4 + 3) * 2 + 1
+
+    class Marked(torch.nn.Conv2d):
+        """Says of every output which plane, feature, row and column it is."""
+
+        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+            plane, feature, row, column = (torch.arange(size).double() for size in (2, layout.width, 3, 4))
+            marks = 1000 * plane[:, None, None, None] + 100 * feature[:, None, None] + 10 * row[:, None] + column
+            return marks.flatten(0, 1)[None]
+
+    network.leave = Marked(8, 2 * layout.width, 1).double()
+    features = network.beside(flat * 0, flat >= 0)
+    for row, column, plane in ((0, 0, 0), (0, 1, 1), (2, 3, 0)):
+        for feature in range(layout.width):
+            found = features[0, (row * 4 + column) * 2 + plane, feature]
+            assert float(found) == 1000 * plane + 100 * feature + 10 * row + column
+
+
+def test_modes_are_heard_and_none_is_the_rule() -> None:
+    network = small(picture_layout(), modes=2)
+    values, known = torch.zeros(3, 12, dtype=torch.float64), torch.zeros(3, 12, dtype=torch.bool)
+    plain = network.beside(values, known)
+    with network.told(1):
+        told = network.beside(values, known)
+    each = network.beside(values, known, modes=torch.tensor([2, 1, 0]))
+    torch.testing.assert_close(each[0], plain[0])
+    torch.testing.assert_close(each[1], told[1])
+    assert not torch.allclose(told, plain)
+    assert not torch.allclose(each[2], plain[2])
+    torch.testing.assert_close(network.beside(values, known), plain)
+    with pytest.raises(UserError, match="modes 0 to 1"), network.told(2):
+        pass
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(UserError, match="grid of pixels"):
+        UNet(Layout((2,) * 4, (1,) * 4, (0,) * 4, (4,)))
+    with pytest.raises(UserError, match="multiple of 4"):
+        UNet(picture_layout(), channels=6)
+    with pytest.raises(UserError, match="halved 3 times"):
+        UNet(picture_layout(), levels=4)
+    with pytest.raises(UserError, match="attention"):
+        UNet(picture_layout(), attention="some")
