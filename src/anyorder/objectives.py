@@ -1,10 +1,12 @@
-"""What training maximises: three ways to spend one pass of a network on the steps that inference will walk.
+"""What training maximises: four ways to spend one pass of a network on the steps that inference will walk.
 
 ``parallel``  mean over i not in e of log p(x_i | x_e), e from the induced distribution (MAC eq. 7, ARDM eq. 4):
               one pass of a mask network, including edges that inference never walks.
 ``edges``     the same pass, but each edge (i, e) counted as often as inference walks it (MAC eq. 6): by closed form
               under M_card and a canonical order, by the one edge that was drawn otherwise.
 ``chain``     every step of the chain *evidence, then asked* in one pass of a chain network (MAC Algorithm 1).
+``stages``    one pass of a mask network at a uniformly drawn step of a masking mode's trajectory, the pixels that may
+              be next weighted by their transition probabilities (SFARM eqs. 8 to 10); the network hears of the mode.
 
 Cells that are missing are never known and never asked. A column's own missing-indicator is hidden from it.
 """
@@ -22,9 +24,9 @@ from torch import Tensor
 from anyorder.errors import UserError, nearest
 from anyorder.fair import fair_edges
 from anyorder.induced import Induced, edge_weights
-from anyorder.masking import Cardinality, Masking
+from anyorder.masking import Cardinality, Masking, Modes, TwoStage
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
+from anyorder.networks import ChainNetwork, UNet
 from anyorder.protocols import Canonical, Protocol
 
 
@@ -142,18 +144,53 @@ class WholeChain(Objective):
         return Scores(steps, shift, chain.counted.to(log_det.dtype))
 
 
+@dataclass(frozen=True)
+class Stages(Objective):
+    """Of a masking mode or a mixture of them. ``untold``: how often the network does not hear of a row's mode.
+
+    Whoever asks for a picture with an arbitrary mask has no mode to tell, so that must be learned as well.
+    """
+
+    name: ClassVar[str] = "stages"
+
+    untold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.masking, TwoStage | Modes):
+            raise UserError("the objective 'stages' needs a masking of modes (random_pixels, left_to_right, ... modes)")
+        if self.reweight:
+            raise UserError("the objective 'stages' has weights of its own: leave reweight out, or use 'parallel'")
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        assert isinstance(self.masking, TwoStage | Modes)
+        stage = self.masking.stage(batch, variables, generator)
+        network, known = model.network, stage.known & observed
+        if isinstance(network, UNet) and network.modes:
+            untold = torch.rand(batch, generator=generator, device=generator.device) < self.untold
+            features = network.beside(values, known, modes=stage.mode.masked_fill(untold, network.modes))
+        else:
+            features = model.one_pass(values, known)
+        following = (stage.next & observed).to(log_det.dtype)
+        weight = following / following.sum(dim=1, keepdim=True).clamp(min=1)
+        return Scores(model.heads.log_prob_beside(features, values), log_det, weight)
+
+
 def _beside(model: AnyOrderModel, values: Tensor, known: Tensor) -> Tensor:
     """log p(x_i | x_known) by one pass: who may not see all of what is known is not counted."""
     return model.heads.log_prob_beside(model.one_pass(values, known), values)
 
 
-OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Parallel, Edges, WholeChain)}
+OBJECTIVES: dict[str, type[Objective]] = {cls.name: cls for cls in (Parallel, Edges, WholeChain, Stages)}
 
 
 def objective_for(model: AnyOrderModel, masking: Masking, name: str = "auto", **options: Any) -> Objective:
     """The named objective under the model's own protocol; ``auto`` picks by the kind of network."""
     if name == "auto":
-        name = "chain" if isinstance(model.network, ChainNetwork) else "parallel"
+        staged = isinstance(masking, TwoStage | Modes)
+        name = "chain" if isinstance(model.network, ChainNetwork) else "stages" if staged else "parallel"
     if name not in OBJECTIVES:
         raise UserError(f"unknown objective {name!r}; {nearest(name, [*OBJECTIVES, 'auto'])}")
     cls = OBJECTIVES[name]

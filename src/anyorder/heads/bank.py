@@ -85,11 +85,13 @@ class HeadBank(nn.Module):
         features: Float[Tensor, "steps width"],
         variable: Int[Tensor, " steps"],
         generator: torch.Generator | None,
+        temperature: float = 1.0,
     ) -> Float[Tensor, " steps"]:
-        """One draw of each variable named."""
+        """One draw of each variable named; at a ``temperature`` below 1 they are nearer to the likeliest."""
         out = features.new_zeros(len(variable))
         for rows, distribution in self._by_head(features, variable):
-            out[rows] = distribution.sample(generator)
+            law = distribution if temperature == 1 else distribution.tempered(temperature)
+            out[rows] = law.sample(generator)
         return out
 
     def best_at(

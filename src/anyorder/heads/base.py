@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from anyorder.errors import UserError
+
 
 class Distribution(ABC):
     """A batch of one-dimensional distributions over the values of one variable, in model units."""
@@ -80,6 +82,10 @@ class Distribution(ABC):
         Without ``fine`` a few nodes per component stand for the integral: within some 1e-2 scales, and many times
         quicker, for filling whole tables.
         """
+
+    def tempered(self, temperature: float) -> Distribution:
+        """Narrower below 1, broader above (SFARM Figure 6): logits over the temperature, or scales times it."""
+        raise UserError(f"{type(self).__name__} cannot be drawn at another temperature than 1")
 
     @abstractmethod
     def entropy(self) -> Float[Tensor, "*batch"]:

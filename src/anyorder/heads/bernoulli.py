@@ -59,6 +59,9 @@ class BernoulliDistribution(Distribution):
         codes = torch.arange(2, dtype=torch.float64, device=self.logit.device)
         return (self.probs().double() * function(codes)).sum(-1)
 
+    def tempered(self, temperature: float) -> BernoulliDistribution:
+        return BernoulliDistribution(self.logit / temperature)
+
     def entropy(self) -> Float[Tensor, "*batch"]:
         surprise = self.logit.abs()  # of the unlikely level, beyond that of the likely one
         return F.softplus(-surprise) + surprise * torch.sigmoid(-surprise)

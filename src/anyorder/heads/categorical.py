@@ -71,6 +71,9 @@ class CategoricalDistribution(Distribution):
         codes = torch.arange(self.logits.shape[-1], dtype=torch.float64, device=self.logits.device)
         return (self.probs().double() * function(codes)).sum(-1)
 
+    def tempered(self, temperature: float) -> CategoricalDistribution:
+        return CategoricalDistribution(self.logits / temperature)
+
     def entropy(self) -> Float[Tensor, "*batch"]:
         # The clamp makes 0 log 0 = 0 also for a level ruled out by a logit of -inf.
         return -(self.probs() * self._log_probs.clamp(min=torch.finfo(self.logits.dtype).min)).sum(-1)

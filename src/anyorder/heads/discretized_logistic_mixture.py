@@ -102,6 +102,10 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         """
         return self._sum(lambda points, log_mass: -log_mass).to(self.logits.dtype)
 
+    def tempered(self, temperature: float) -> DiscretizedLogisticMixtureDistribution:
+        scales = self.log_scales + math.log(temperature)
+        return DiscretizedLogisticMixtureDistribution(self.logits, self.means, scales, self.lattice)
+
     def _log_mass(self, index: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P of the points with these indices."""
         return self._log_cells(self.lattice.edge(index - 1), self.lattice.edge(index))

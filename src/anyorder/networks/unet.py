@@ -99,6 +99,7 @@ class UNet(MaskNetwork):
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         # One bias for all pixels: that of the first one, since pixels share their head.
+        assert self.leave.bias is not None
         with torch.no_grad():
             self.leave.bias.copy_(starts[: self.planes].flatten())
 
@@ -174,4 +175,4 @@ class _Pair(nn.Module):
 
     def forward(self, pixels: Tensor, told: Tensor) -> Tensor:
         pixels = self.block(pixels, told)
-        return pixels if self.attention is None else self.attention(pixels)  # type: ignore[no-any-return]
+        return pixels if self.attention is None else self.attention(pixels)

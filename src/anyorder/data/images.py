@@ -1,0 +1,184 @@
+"""Pictures: the public sets that the papers use, and the arrays that users have.
+
+A picture is an array of whole numbers 0 .. levels - 1, [height, width] or [height, width, channels]; a set of them has
+one more axis in front. Sets are found in $ANYORDER_DATA, in the cache, or fetched (:mod:`anyorder.data.origin`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Int, UInt8
+
+from anyorder.data.origin import Origin, extract, fetch, find
+from anyorder.errors import UserError
+
+Pictures: TypeAlias = UInt8[np.ndarray, "pictures height width *channels"]
+
+MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+CHECKSUMS = {
+    "mnist": {
+        "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
+        "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
+        "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
+        "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
+    },
+    "fashion_mnist": {
+        "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
+        "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
+        "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
+        "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
+    },
+}
+CIFAR10 = Origin(
+    "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+    "cifar-10-binary.tar.gz",
+    "md5:c32a1d4ab5d03f1284b67883e8d87530",
+)
+BINARY_MNIST = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/binarized_mnist_{part}.amat"
+
+
+@dataclass(frozen=True)
+class PictureSet:
+    """Pictures in three parts, and their labels where they have any; ``partial`` says what is missing of the set."""
+
+    name: str
+    training: Pictures
+    validation: Pictures
+    test: Pictures
+    levels: int
+    training_labels: Int[np.ndarray, " pictures"] | None = None
+    test_labels: Int[np.ndarray, " pictures"] | None = None
+    partial: str = ""
+
+
+def digits() -> PictureSet:
+    """scikit-learn's digits: 1,797 of 8 x 8 pixels in 17 levels; always at hand."""
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    order = np.random.default_rng(0).permutation(len(data.images))
+    pictures, labels = data.images.astype(np.uint8)[order], data.target[order]
+    return PictureSet("digits", pictures[:1400], pictures[1400:1500], pictures[1500:], 17, labels[:1400], labels[1500:])
+
+
+def mnist() -> PictureSet:
+    """MNIST in 256 levels; the last 10,000 training pictures are for validation."""
+    return _idx_set("mnist", MNIST)
+
+
+def fashion_mnist() -> PictureSet:
+    """Fashion-MNIST in 256 levels; the last 10,000 training pictures are for validation."""
+    return _idx_set("fashion_mnist", FASHION)
+
+
+def binarized_mnist() -> PictureSet:
+    """MNIST with the fixed binarisation of Larochelle and Murray, as in every table of its likelihoods."""
+    packed = "binarized_mnist_larochelle.npz"
+    folder = find(packed)
+    if folder is not None:
+        with np.load(folder / packed, allow_pickle=False) as found:
+            parts = [np.unpackbits(found[name], axis=1)[:, :784] for name in ("train", "valid", "test")]
+    else:
+        files = [fetch(Origin(BINARY_MNIST.format(part=p), f"binarized_mnist_{p}.amat")) for p in _PARTS]
+        parts = [np.loadtxt(file, dtype=np.uint8) for file in files]
+    training, validation, test = (part.reshape(-1, 28, 28) for part in parts)
+    return PictureSet("binarised MNIST", training, validation, test, 2)
+
+
+_PARTS = ("train", "valid", "test")
+
+
+def cifar10() -> PictureSet:
+    """CIFAR-10 from $ANYORDER_DATA, the cache or its origin (the binary version); else the subset, if it is at hand."""
+    tiles = [f"cifar10_subset/train_{start:05d}.webp" for start in range(0, 10_000, 2500)]
+    names = ("cifar10_subset/labels.npz", "cifar10_subset/test_00000.webp", *tiles)
+    folder = find(*names)
+    if find(CIFAR10.file) is None and folder is not None:
+        training = np.concatenate([_untiled(folder / tile) for tile in tiles])
+        with np.load(folder / "cifar10_subset/labels.npz", allow_pickle=False) as found:
+            labels = found["train"].astype(np.int64), found["test"].astype(np.int64)
+        said = "the first 10,000 of 50,000 training pictures and 2,000 of 10,000 test pictures"
+        test = _untiled(folder / "cifar10_subset/test_00000.webp")
+        return PictureSet("CIFAR-10", training[:9000], training[9000:], test, 256, labels[0][:9000], labels[1], said)
+    archive = fetch(CIFAR10)
+    batches = [f"cifar-10-batches-bin/data_batch_{number}.bin" for number in range(1, 6)]
+    members = [*batches, "cifar-10-batches-bin/test_batch.bin"]
+    if find(*members, folders=[archive.parent]) is None:
+        extract(archive, members, archive.parent)
+    rows = [np.fromfile(archive.parent / name, dtype=np.uint8).reshape(-1, 3073) for name in members]
+    seen, test = np.concatenate(rows[:-1]), rows[-1]
+    pictures = [part[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1) for part in (seen, test)]
+    labels = seen[:, 0].astype(np.int64), test[:, 0].astype(np.int64)
+    return PictureSet(
+        "CIFAR-10", pictures[0][:45_000], pictures[0][45_000:], pictures[1], 256, labels[0][:45_000], labels[1]
+    )
+
+
+def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, int]:
+    """An array of pictures as it must be, and how many levels its pixels have."""
+    array = np.asarray(pictures)
+    if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] not in (1, 3)):
+        raise UserError(
+            "pictures are an array [pictures, height, width] or [pictures, height, width, 1 or 3], "
+            f"got the shape {array.shape}"
+        )
+    if array.ndim == 4 and array.shape[3] == 1:
+        array = array[..., 0]
+    if 0 in array.shape:
+        raise UserError(f"there are no pictures in an array of the shape {array.shape}")
+    if array.dtype == bool:
+        array = array.astype(np.uint8)
+    if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all() or (array != np.rint(array)).any():
+        raise UserError("pixels must be whole numbers from 0 to 255 (grey levels, or 0 and 1); scale and round them")
+    if array.min() < 0 or array.max() > 255:
+        raise UserError(f"pixels must lie between 0 and 255, got {array.min()} to {array.max()}; scale them")
+    most = int(array.max()) + 1
+    if levels is None:
+        levels = 2 if most <= 2 else most if most <= 32 else 256
+    if not 2 <= levels <= 256 or most > levels:
+        raise UserError(f"levels must lie in 2..256 and hold every pixel (the greatest is {most - 1}), got {levels}")
+    return array.astype(np.uint8), levels
+
+
+def read_idx(path: Path) -> np.ndarray:
+    """One gzipped file of the IDX format of MNIST."""
+    try:
+        with gzip.open(path) as file:
+            content = file.read()
+        zero, kind, axes = struct.unpack(">HBB", content[:4])
+        shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
+        if zero != 0 or kind != 8:
+            raise ValueError("not an IDX file of bytes")
+        return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)
+    except (OSError, EOFError, struct.error, ValueError) as error:
+        raise UserError(f"{str(path)!r} is no gzipped IDX file: {error}") from error
+
+
+def _idx_set(name: str, address: str) -> PictureSet:
+    files = CHECKSUMS[name]
+    folder = find(*(f"{name}/{file}" for file in files))
+    if folder is None:  # where it is at hand it may be packed otherwise, so only what is fetched is compared
+        paths = [fetch(Origin(address + file, f"{name}/{file}", checksum)) for file, checksum in files.items()]
+    else:
+        paths = [folder / name / file for file in files]
+    pictures, labels, test, test_labels = (read_idx(path) for path in paths)
+    title = name.replace("_", "-").upper() if name == "mnist" else "Fashion-MNIST"
+    cut = len(pictures) * 5 // 6
+    return PictureSet(
+        title, pictures[:cut], pictures[cut:], test, 256, labels[:cut].astype(int), test_labels.astype(int)
+    )
+
+
+def _untiled(path: Path) -> Pictures:
+    """Tiles of 32 x 32, fifty a row."""
+    from anyorder.data.picture_files import open_picture
+
+    tile = np.asarray(open_picture(path).convert("RGB"))
+    return tile.reshape(-1, 32, 50, 32, 3).transpose(0, 2, 1, 3, 4).reshape(-1, 32, 32, 3)
