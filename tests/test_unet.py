@@ -32,6 +32,7 @@ CASES = {
     "colour": (picture_layout(3, 3, planes=3), {}),
     "real values": (picture_layout(levels=0), {}),
     "modes": (picture_layout(), {"modes": 3}),
+    "a wide entry": (picture_layout(), {"entry": 16}),
 }
 
 
@@ -91,7 +92,7 @@ def test_modes_are_heard_and_none_is_the_rule() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(UserError, match="grid of pixels"):
         UNet(Layout((2,) * 4, (1,) * 4, (0,) * 4, (4,)))
-    with pytest.raises(UserError, match="multiple of 4"):
+    with pytest.raises(UserError, match="multiples of 4"):
         UNet(picture_layout(), channels=6)
     with pytest.raises(UserError, match="halved 3 times"):
         UNet(picture_layout(), levels=4)

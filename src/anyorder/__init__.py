@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from anyorder.errors import UserError
     from anyorder.estimate import Estimate
     from anyorder.evidence import MISSING, Between, OneOf
+    from anyorder.image_fit import fit_images
     from anyorder.loading import load
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
@@ -38,6 +39,7 @@ __all__ = [
     "UserError",
     "__version__",
     "fit",
+    "fit_images",
     "fit_text",
     "load",
 ]
@@ -55,6 +57,7 @@ _HOMES = {
     "TextModel": "anyorder.text",
     "UserError": "anyorder.errors",
     "fit": "anyorder.tables",
+    "fit_images": "anyorder.image_fit",
     "fit_text": "anyorder.text_fit",
     "load": "anyorder.loading",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.

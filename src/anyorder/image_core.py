@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.codecs import Codec, LatticeCodec, LevelCodec
+from anyorder.data.images import Pictures
 from anyorder.encoding import Encoding
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, Head
@@ -80,7 +81,7 @@ def image_masking(shape: tuple[int, ...]) -> Masking:
     return Modes(tuple(mode(height, width, *channels) for mode in MODES))
 
 
-def encoded(model: AnyOrderModel, pictures: UInt8[np.ndarray, "pictures *shape"]) -> Float[Tensor, "pictures variables"]:
+def encoded(model: AnyOrderModel, pictures: Pictures) -> Float[Tensor, "pictures variables"]:
     """Pixels as model values; every pixel has the same codec."""
     flat = torch.from_numpy(np.ascontiguousarray(pictures)).flatten(1).float()
     codec = model.encoding.codecs[0]
@@ -90,7 +91,7 @@ def encoded(model: AnyOrderModel, pictures: UInt8[np.ndarray, "pictures *shape"]
     return flat
 
 
-def decoded(model: AnyOrderModel, values: Float[Tensor, "pictures variables"]) -> UInt8[np.ndarray, "pictures *shape"]:
+def decoded(model: AnyOrderModel, values: Float[Tensor, "pictures variables"]) -> Pictures:
     """Model values as pixels."""
     codec = model.encoding.codecs[0]
     if isinstance(codec, LatticeCodec):

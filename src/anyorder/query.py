@@ -57,6 +57,10 @@ class Query:
         """The queries of some rows."""
         return Query(self.evidence[index], self.asked[index])
 
+    def to(self, device: torch.device) -> Query:
+        """The same queries on a device."""
+        return Query(self.evidence.to(device), self.asked.to(device))
+
 
 @dataclass(frozen=True)
 class Step:

@@ -14,6 +14,7 @@ its order is random).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,8 +108,14 @@ def draw_in_groups(
     chain: Chain,
     starts: tuple[int, ...],
     generator: torch.Generator | None = None,
+    *,
+    temperature: float = 1.0,
+    watch: Callable[[Tensor, Tensor, Tensor], None] | None = None,
 ) -> Float[Tensor, "batch variables"]:
-    """``values`` with the asked variables drawn group by group: one call a group, its members side by side."""
+    """``values`` with the asked variables drawn group by group: one call a group, its members side by side.
+
+    ``watch`` sees every call: the values so far, which of them were known, and the network's features of all variables.
+    """
     if not starts or starts[0] != 0 or list(starts) != sorted(set(starts)):
         raise UserError(f"the calls must begin at rising steps, the first at 0; got {starts}")
     values = values.where(chain.evidence, 0.0)
@@ -116,11 +123,13 @@ def draw_in_groups(
         prefix = torch.cat([chain.prefix, chain.order[:, :start]], dim=1)
         known = chain.known_before(start)
         features = model.network.beside(values, known, padded_left(prefix))
+        if watch is not None:
+            watch(values, known, features)
         for step in range(start, end):
             target = chain.order[:, step]
             rows = (target >= 0).nonzero()[:, 0]
             if len(rows):
-                drawn = model.heads.sample_at(features[rows, target[rows]], target[rows], generator)
+                drawn = model.heads.sample_at(features[rows, target[rows]], target[rows], generator, temperature)
                 values = values.index_put((rows, target[rows]), drawn.to(values.dtype))
     return values
 
@@ -132,6 +141,8 @@ def draw_by_confidence(
     query: Query,
     calls: int | None = None,
     generator: torch.Generator | None = None,
+    *,
+    temperature: float = 1.0,
 ) -> Float[Tensor, "batch variables"]:
     """``values`` with the asked variables drawn where the model is surest (of least entropy) first.
 
@@ -150,7 +161,7 @@ def draw_by_confidence(
         share = -(-left.sum(dim=1) // more)
         rank = entropy.argsort(dim=1, stable=True).argsort(dim=1)
         row, target = ((rank < share[:, None]) & left).nonzero(as_tuple=True)
-        drawn = model.heads.sample_at(features[row, target], target, generator).to(values.dtype)
+        drawn = model.heads.sample_at(features[row, target], target, generator, temperature).to(values.dtype)
         values = values.index_put((row, target), drawn)
         known[row, target], left[row, target] = True, False
     return values

@@ -12,11 +12,12 @@ from anyorder.errors import UserError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from anyorder.images import ImageModel
     from anyorder.tables import TableModel
     from anyorder.text import TextModel
 
 
-def load_any(path: Path) -> TableModel | TextModel:
+def load_any(path: Path) -> TableModel | TextModel | ImageModel:
     """The model in that file, whatever it is a model of."""
     if not path.is_file():
         raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
@@ -27,11 +28,12 @@ def load_any(path: Path) -> TableModel | TextModel:
 
 def load(path: Path) -> TableModel:
     """The model of a table in that file."""
-    from anyorder.text import TextModel
+    from anyorder.tables import TableModel
 
     model = load_any(path)
-    if isinstance(model, TextModel):
-        raise UserError(f"{str(path)!r} is a model of texts, and this command is about tables; see anyorder --help")
+    if not isinstance(model, TableModel):
+        what = type(model).__name__.removesuffix("Model").lower()
+        raise UserError(f"{str(path)!r} is a model of {what}s, and this command is about tables; see anyorder --help")
     return model
 
 

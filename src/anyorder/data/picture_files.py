@@ -82,7 +82,7 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
 
 def open_picture(path: Path) -> Any:
     """A picture, read in full, so that a broken file is found now."""
-    image = _pillow()
+    image = pillow()
     try:
         picture = image.open(path)
         picture.load()
@@ -98,7 +98,7 @@ def open_picture(path: Path) -> Any:
 def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     """An array [height, width] or [height, width, 3] of 0 .. levels - 1 as a file, whole or not at all."""
     array = np.rint(np.asarray(picture, dtype=np.float64) * (255 / (levels - 1))).astype(np.uint8)
-    image = _pillow().fromarray(array)
+    image = pillow().fromarray(array)
     kinds = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF"}
     kind = kinds.get(path.suffix.lower())
     if kind is None:
@@ -111,7 +111,7 @@ def _plain(picture: Any) -> tuple[Any, str]:
     """Upright, in 8 bits, grey or RGB, nothing transparent; and what had to be done for it."""
     from PIL import ImageOps
 
-    image = _pillow()
+    image = pillow()
     said = []
     if getattr(picture, "n_frames", 1) > 1:
         said.append("the first frame is used")
@@ -152,10 +152,11 @@ def _is_grey(picture: Any) -> bool:
 def _fitted(picture: Any, height: int, width: int) -> Any:
     from PIL import ImageOps
 
-    return ImageOps.fit(picture, (width, height), method=_pillow().Resampling.LANCZOS)
+    return ImageOps.fit(picture, (width, height), method=pillow().Resampling.LANCZOS)
 
 
-def _pillow() -> Any:
+def pillow() -> Any:
+    """Pillow's Image module, if it is installed."""
     try:
         from PIL import Image
     except ImportError as error:

@@ -28,7 +28,8 @@ class UNet(MaskNetwork):
     """``channels`` wide, ``blocks`` residual blocks a level each way, ``levels`` resolutions, each twice as deep.
 
     ``attention``: pixels attend to each other at the lowest resolution, after every block there (``"every"``), in the
-    middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of.
+    middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of. ``entry``:
+    the width at which picture and mask come in, ``channels`` if it is 0.
     """
 
     name: ClassVar[str] = "unet"
@@ -39,14 +40,15 @@ class UNet(MaskNetwork):
     attention: str = "middle"
     dropout: float = 0.0
     modes: int = 0
+    entry: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         grid = self.layout.grid
         if len(grid) not in (2, 3):
             raise UserError(f"a U-Net needs variables on a grid of pixels, height x width (x channels), got {grid}")
-        if self.channels < 4 or self.channels % 4:
-            raise UserError(f"unet: channels must be a multiple of 4, got {self.channels}")
+        if self.channels < 4 or self.channels % 4 or self.entry % 4 or self.entry < 0:
+            raise UserError(f"unet: channels and entry must be multiples of 4, got {self.channels} and {self.entry}")
         if self.blocks < 1 or self.levels < 1 or self.attention not in ("every", "middle", "none"):
             raise UserError("unet: blocks and levels must be 1 or more, attention every, middle or none")
         if min(grid[:2]) < 2 ** (self.levels - 1):
@@ -54,8 +56,10 @@ class UNet(MaskNetwork):
         self.planes = grid[2] if len(grid) == 3 else 1
         self.mode: int | None = None
         depth, told = self.channels, 4 * self.channels
-        self.enter_picture = nn.Conv2d(self.planes, depth - depth // 4, 1)
-        self.enter_mask = nn.Conv2d(self.planes, depth // 4, 1)
+        entry = self.entry or depth
+        self.enter_picture = nn.Conv2d(self.planes, entry - entry // 4, 1)
+        self.enter_mask = nn.Conv2d(self.planes, entry // 4, 1)
+        self.gather = nn.Conv2d(entry, depth, 1) if entry != depth else nn.Identity()
         self.step = StepEmbedding(depth)
         # The last row stands for no mode in particular, which is what most questions come with.
         self.mode_table = nn.Embedding(self.modes + 1, told) if self.modes else None
@@ -130,6 +134,7 @@ class UNet(MaskNetwork):
         pixels = torch.cat(
             [self.enter_picture(self._planes(picture)), self.enter_mask(self._planes(known.to(dtype)))], dim=1
         )
+        pixels = self.gather(pixels)
         told = self._embedding(known, modes)
         aside = [pixels]
         for stage in self.down:

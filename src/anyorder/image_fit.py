@@ -1,0 +1,164 @@
+"""Fitting pictures: one model is trained on an array of them and judged on some that were kept back."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anyorder.card import versions
+from anyorder.curves import curves_to
+from anyorder.data.images import Pictures, check_pictures
+from anyorder.device import check_run, chosen_device, run_folder
+from anyorder.errors import UserError
+from anyorder.image_core import encoded, image_masking, image_model
+from anyorder.image_options import ImageOptions
+from anyorder.images import ImageModel
+from anyorder.masking import Modes, TwoStage, maskings
+from anyorder.model import AnyOrderModel
+from anyorder.objectives import objective_for
+from anyorder.progress import training_bar
+from anyorder.protocols import protocols
+from anyorder.train import Digest, Rows, Trainer
+
+
+def fit_images(
+    pictures: Any,
+    *,
+    levels: int | None = None,
+    minutes: float | None = None,
+    preset: str | None = None,
+    validation: Any = None,
+    seed: int = 0,
+    config: Mapping[str, Any] | None = None,
+    checkpoint: str | Path | None = None,
+    resume: bool = False,
+    log: str | Path | None = None,
+    tensorboard: str | Path | None = None,
+    progress: bool = False,
+    device: str = "auto",
+) -> ImageModel:
+    """Fit one model to pictures; afterwards fill, draw and score them.
+
+    Parameters
+    ----------
+    pictures
+        An array [pictures, height, width] or [pictures, height, width, 3] of whole numbers, 0 .. levels - 1.
+    levels
+        How many values a pixel can have; 2 where there are only 0 and 1, else up to 32 as found, else 256.
+    minutes
+        The most time to train (10 by default). Ctrl-C stops earlier and keeps the best model so far.
+    preset
+        The network's size: ``tiny``, ``small`` (the default), ``mnist``, ``fashion_mnist``, ``cifar10``, ``64x64``.
+    validation
+        Pictures to judge by; by default a twentieth, drawn by the seed, is kept back for it.
+    config, checkpoint, resume, log, tensorboard
+        As in :func:`anyorder.fit`; options are those of :class:`~anyorder.image_options.ImageOptions`.
+    """
+    began = time.monotonic()
+    check_run(seed, checkpoint, resume=resume)
+    options = ImageOptions.read(config, minutes=minutes, preset=preset)
+    array, levels = check_pictures(pictures, levels)
+    if validation is None:
+        order = np.random.default_rng(seed).permutation(len(array))
+        kept_back = max(1, round(options.validation_share * len(array)))
+        if len(array) <= kept_back:
+            raise UserError(
+                f"fitting needs two pictures at least, one to learn from and one to judge by, got {len(array)}"
+            )
+        judges, array = array[order[:kept_back]], array[order[kept_back:]]
+    else:
+        judges, _ = check_pictures(validation, levels)
+        if judges.shape[1:] != array.shape[1:]:
+            raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
+    shape = tuple(array.shape[1:])
+    auto = options.masking.get("name") == "auto"
+    masking = image_masking(shape) if auto else maskings.build(_sized(options.masking, shape))
+    modes = [mode.name for mode in masking.modes] if isinstance(masking, Modes) else []
+    core = image_model(
+        shape,
+        levels,
+        options.described_network(len(modes)),
+        protocols.build(options.protocol),
+        head=options.head,
+        components=options.components,
+        seed=seed,
+    )
+    folder = None if checkpoint is None else run_folder(Path(checkpoint))
+    trainer = Trainer(
+        core.to(chosen_device(device)),
+        objective_for(core, masking, **options.objective),
+        PictureRows(core, array),
+        PictureRows(core, judges),
+        options.training,
+        seed=seed,
+        checkpoint=None if folder is None else folder / "images.checkpoint",
+        curves=curves_to(log, tensorboard),
+        label="images",
+    )
+    trainer.progress.seconds = time.monotonic() - began  # preparation counts against the budget
+    trainer.take_up(resume=resume)
+    with training_bar(progress) as watch:
+        trainer.run(watch=watch)
+    core = trainer.finish().cpu()
+    card = {
+        "modality": "images",
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "pictures": {"shape": list(shape), "levels": levels, "modes": modes if _told(core) else []},
+        "data": {"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
+        "arguments": {"seed": seed, "levels": levels},
+        "config": options.to_json(),
+        "training": {
+            "steps": trainer.progress.step,
+            "best_step": trainer.progress.best_step,
+            "interrupted": trainer.progress.interrupted,
+            "seconds": round(time.monotonic() - began, 2),
+            "parameters": sum(parameter.numel() for parameter in core.parameters()),
+        },
+        "scores": {"unit": "nats per value, held-out pictures, random queries", "held_out": trainer.progress.best},
+    }
+    return ImageModel(core, card)
+
+
+def _told(core: AnyOrderModel) -> bool:
+    return bool(getattr(core.network, "modes", 0))
+
+
+def _sized(described: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """A masking mode by its name alone: the size of the pictures is known here."""
+    out = dict(described)
+    if out.get("name") == "modes":
+        out["modes"] = [_sized({"name": mode} if isinstance(mode, str) else mode, shape) for mode in out["modes"]]
+    elif out.get("name") in maskings.names() and issubclass(maskings.get(out["name"]), TwoStage):
+        out = {"height": shape[0], "width": shape[1], "channels": shape[2] if len(shape) == 3 else 1, **out}
+    return out
+
+
+@dataclass(frozen=True)
+class PictureRows:
+    """Pictures as rows for the trainer, kept as bytes and encoded when they are taken."""
+
+    model: AnyOrderModel
+    pictures: Pictures
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def take(self, index: Tensor) -> Rows:
+        values = encoded(self.model, self.pictures[index.cpu().numpy()]).to(self.model.device)
+        return Rows(values, torch.ones_like(values, dtype=torch.bool), torch.zeros_like(values))
+
+    def to(self, device: torch.device) -> PictureRows:
+        return self
+
+    def update(self, digest: Digest) -> None:
+        digest.update(self.pictures.tobytes())

@@ -1,0 +1,277 @@
+"""Pictures: the public face of a fitted model in arrays of pixels.
+
+A picture with a mask of what is known of it goes in; filled ones come out, many at once, in as many network calls as
+there are unknown pixels or in far fewer. What is known is never touched: it comes out bit by bit as it went in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, UInt8
+from torch import Tensor
+
+from anyorder.checkpoint import save_model
+from anyorder.chunks import row_chunks
+from anyorder.data.images import Pictures, check_pictures
+from anyorder.errors import UserError, nearest
+from anyorder.image_core import decoded, encoded
+from anyorder.masking.cardinality import masks_of_size
+from anyorder.model import AnyOrderModel
+from anyorder.networks import UNet
+from anyorder.query import Query
+from anyorder.steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A picture on its way: ``picture`` where ``known`` (anything elsewhere), ``expected``: what is known or expected."""
+
+    picture: Pictures
+    known: Bool[np.ndarray, "*shape"]
+    expected: Float[np.ndarray, "*shape"]
+
+
+class ImageModel:
+    """A fitted model of pictures: fills, draws and scores them."""
+
+    def __init__(self, core: AnyOrderModel, card: dict[str, Any]) -> None:
+        self.core = core
+        self.card = card
+
+    def __repr__(self) -> str:
+        return f"ImageModel({' x '.join(map(str, self.shape))}, {self.levels} levels)"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Height, width, and the channels of a picture in colour."""
+        return self.core.schema.grid
+
+    @property
+    def levels(self) -> int:
+        """How many values a pixel can have."""
+        return int(self.card["pictures"]["levels"])
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """The masking modes that the model can be told of."""
+        return tuple(self.card["pictures"].get("modes", ()))
+
+    def fill(
+        self,
+        picture: Any,
+        known: Any,
+        *,
+        draws: int = 1,
+        steps: int | Budget | None = None,
+        order: str = "model",
+        temperature: float = 1.0,
+        mode: str | None = None,
+        seed: int = 0,
+    ) -> UInt8[np.ndarray, "draws *shape"]:
+        """``draws`` pictures that agree with ``picture`` where ``known`` (booleans [height, width]) is true.
+
+        One network call a pixel, or ``steps`` calls: that many equal groups of pixels, each drawn side by side (SFARM
+        section 4.3.1), or a measured :meth:`budget`; not the model's own distribution then. ``order="confidence"``
+        draws first where the model is surest, which is not either. A ``temperature`` below 1 narrows every draw.
+        """
+        values, given = self._asked(picture, known)
+        if draws < 1:
+            raise UserError(f"draws must be 1 or more, got {draws}")
+        filled = self._drawn(values.expand(draws, -1), given.expand(draws, -1), steps, order, temperature, mode, seed)
+        out = decoded(self.core, filled)
+        marks = np.broadcast_to(given[0].numpy().reshape(self.shape), out.shape)
+        return np.where(
+            marks, np.broadcast_to(np.asarray(picture).astype(np.uint8).reshape(self.shape), out.shape), out
+        )
+
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        steps: int | Budget | None = None,
+        order: str = "model",
+        temperature: float = 1.0,
+        mode: str | None = None,
+        seed: int = 0,
+    ) -> UInt8[np.ndarray, "n *shape"]:
+        """``n`` pictures from nothing; options as in :meth:`fill`."""
+        blank = np.zeros(self.shape, dtype=np.uint8)
+        nothing = np.zeros(self.shape[:2], dtype=bool)
+        return self.fill(
+            blank, nothing, draws=n, steps=steps, order=order, temperature=temperature, mode=mode, seed=seed
+        )
+
+    @torch.no_grad()
+    def trace(
+        self, picture: Any, known: Any, *, steps: int, temperature: float = 1.0, mode: str | None = None, seed: int = 0
+    ) -> list[Moment]:
+        """How one picture comes to be: what there is before every call, and what the model expects of the rest.
+
+        The last moment is the finished picture.
+        """
+        values, given = self._asked(picture, known)
+        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        generator = torch.Generator(self.core.device).manual_seed(seed)
+        with self._in(mode):
+            chain = self.core.chain(Query(given, ~given).to(self.core.device), generator)
+            drawn = draw_in_groups(
+                self.core,
+                values.to(self.core.device),
+                chain,
+                call_starts(steps, chain.steps),
+                generator,
+                temperature=temperature,
+                watch=lambda *now: seen.append(now),
+            )
+        moments = []
+        for so_far, told, features in seen:
+            expected = self.core.heads.distribution(features, 0).mean().to(so_far.dtype)
+            whole = torch.where(told, so_far, expected)
+            moments.append(
+                Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), self._shades(whole)[0])
+            )
+        last = decoded(self.core, drawn)[0]
+        return [*moments, Moment(last, np.ones(self.shape, dtype=bool), last.astype(np.float64))]
+
+    def _shades(self, values: Float[Tensor, "pictures variables"]) -> Float[np.ndarray, "pictures *shape"]:
+        """Model values as levels that need not be whole."""
+        codec = self.core.encoding.codecs[0]
+        units = values.double().cpu().numpy()
+        return codec.measure(units).reshape(-1, *self.shape) if self._line else units.reshape(-1, *self.shape)
+
+    @property
+    def _line(self) -> bool:
+        return self.core.heads.of(0).levels == 0
+
+    @torch.no_grad()
+    def log_prob(
+        self, pictures: Any, *, known: Any = None, orders: int = 1, mode: str | None = None, seed: int = 0
+    ) -> Float[np.ndarray, " pictures"]:
+        """log p of each picture in nats, of what is not ``known`` given the rest, averaged over ``orders`` orders.
+
+        The average is of probabilities (SFARM eq. 14): its logarithm rises with the number of orders. ``known`` is one
+        mask [height, width], or one for each picture.
+        """
+        array = self._checked(pictures)
+        given = self._masks(known, len(array))
+        if orders < 1:
+            raise UserError(f"orders must be 1 or more, got {orders}")
+        nats = torch.zeros(orders, len(array), dtype=torch.float64)
+        values, query = encoded(self.core, array), Query(given, ~given)
+        generator = torch.Generator().manual_seed(seed)
+        with self._in(mode):
+            for number in range(orders):
+                for rows in row_chunks(self.core, len(array)):
+                    chain = self.core.chain(query.rows(rows), generator).to(self.core.device)
+                    steps = self.core.step_log_prob(values[rows].to(self.core.device), chain)
+                    nats[number, rows] = steps.double().sum(dim=1).cpu()
+        return (nats.logsumexp(dim=0) - math.log(orders)).numpy()
+
+    @torch.no_grad()
+    def budget(self, pictures: Any, steps: int, *, points: int = 24, seed: int = 0) -> Budget:
+        """Where ``steps`` calls for a whole picture should begin, measured on held-out pictures, and what they cost.
+
+        Under a random order the mean surprise of a pixel depends on how many are known alone (ARDM), so it is measured
+        at some ``points`` and read off between them.
+        """
+        array = self._checked(pictures)
+        values, variables = encoded(self.core, array), self.core.variables
+        generator = torch.Generator().manual_seed(seed)
+        at = np.unique(np.linspace(0, variables - 1, min(points, variables)).round().astype(int))
+        surprise = []
+        for count in at:
+            known = masks_of_size(torch.full((len(values),), int(count)), variables, generator)
+            nats = self.core.log_prob_beside(values.to(self.core.device), known.to(self.core.device)).cpu().double()
+            surprise.append(float(-nats[~known].mean()))
+        # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
+        curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
+        loss = np.where(np.arange(variables)[:, None] <= np.arange(variables), curve[:, None], np.inf)
+        return cheapest(loss, steps)
+
+    def bits_per_dimension(self, pictures: Any, *, orders: int = 1, seed: int = 0) -> float:
+        """The mean of -log2 p over the number of values that a picture has."""
+        return float(-self.log_prob(pictures, orders=orders, seed=seed).mean() / (self.core.variables * math.log(2)))
+
+    def save(self, path: str | Path) -> None:
+        """One ``.anyorder`` file, written atomically."""
+        save_model(self.core, self.card, path)
+
+    @torch.no_grad()
+    def _drawn(
+        self,
+        values: Float[Tensor, "draws variables"],
+        known: Bool[Tensor, "draws variables"],
+        steps: int | Budget | None,
+        order: str,
+        temperature: float,
+        mode: str | None,
+        seed: int,
+    ) -> Float[Tensor, "draws variables"]:
+        if order not in ("model", "confidence"):
+            raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
+        if not temperature > 0:
+            raise UserError(f"temperature must be above 0, got {temperature!r}")
+        if order == "confidence" and isinstance(steps, Budget):
+            raise UserError("a measured budget belongs to the model's own order; give the number of steps")
+        device = self.core.device
+        generator = torch.Generator(device).manual_seed(seed)
+        parts = []
+        with self._in(mode):
+            for rows in row_chunks(self.core, len(values)):
+                query = Query(known[rows].to(device), ~known[rows].to(device))
+                part = values[rows].to(device)
+                if order == "confidence":
+                    calls = steps if isinstance(steps, int) else None
+                    parts.append(draw_by_confidence(self.core, part, query, calls, generator, temperature=temperature))
+                    continue
+                chain = self.core.chain(query, generator)
+                starts = call_starts(chain.steps if steps is None else steps, chain.steps)
+                parts.append(draw_in_groups(self.core, part, chain, starts, generator, temperature=temperature))
+        return torch.cat(parts).cpu()
+
+    def _asked(self, picture: Any, known: Any) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
+        array = np.asarray(picture)
+        if array.shape != self.shape:
+            raise UserError(f"a picture of the shape {self.shape} was expected, got {array.shape}")
+        return encoded(self.core, self._checked(array[None])), self._masks(known, 1)
+
+    def _checked(self, pictures: Any) -> UInt8[np.ndarray, "pictures *shape"]:
+        array, _ = check_pictures(pictures, self.levels)
+        if array.shape[1:] != self.shape:
+            raise UserError(f"pictures of the shape {self.shape} were expected, got {array.shape[1:]}")
+        return array
+
+    def _masks(self, known: Any, count: int) -> Bool[Tensor, "pictures variables"]:
+        """One mask of pixels for each picture, for all of its channels."""
+        if known is None:
+            return torch.zeros(count, self.core.variables, dtype=torch.bool)
+        array = np.asarray(known)
+        if array.dtype != bool:
+            raise UserError(f"known is an array of booleans, true where a pixel is known, got {array.dtype}")
+        if array.shape == self.shape[:2]:
+            array = np.broadcast_to(array, (count, *array.shape))
+        if array.shape != (count, *self.shape[:2]):
+            raise UserError(
+                f"known must have the shape {self.shape[:2]}, or one such mask a picture; got {array.shape}"
+            )
+        channels = self.shape[2] if len(self.shape) == 3 else 1
+        return torch.from_numpy(array.reshape(count, -1).repeat(channels, axis=1))
+
+    @contextmanager
+    def _in(self, mode: str | None) -> Iterator[None]:
+        network = self.core.network
+        if mode is None or not isinstance(network, UNet):
+            yield
+            return
+        if mode not in self.modes:
+            raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
+        with network.told(self.modes.index(mode)):
+            yield

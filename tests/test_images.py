@@ -1,0 +1,213 @@
+"""Pictures: a model of them against enumeration, filling, steps, temperature, files and mistakes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import anyorder as ao
+from anyorder.data.images import check_pictures, digits
+from anyorder.errors import UserError
+from anyorder.image_core import decoded, encoded, image_masking, image_model
+from anyorder.images import ImageModel
+from anyorder.protocols import Canonical, Protocol, Random
+from anyorder.train import Trainer
+
+TINY = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1}
+QUICK = {"training": {"minutes": None, "steps": 6, "threads": 1, "batch": 8, "validation_queries": 8}}
+
+
+def untrained(
+    shape: tuple[int, ...] = (2, 2), levels: int = 2, head: str = "auto", protocol: Protocol | None = None
+) -> ImageModel:
+    core = image_model(shape, levels, TINY, protocol or Random(), head=head, components=2, seed=0)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in core.parameters():
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
+    return ImageModel(core.eval(), {"pictures": {"levels": levels}})
+
+
+def every(shape: tuple[int, ...], levels: int) -> np.ndarray:
+    ways = list(itertools.product(range(levels), repeat=int(np.prod(shape))))
+    return np.array(ways, dtype=np.uint8).reshape(-1, *shape)
+
+
+@pytest.mark.parametrize(
+    ("levels", "head"), [(2, "auto"), (3, "auto"), (3, "categorical"), (3, "logistic"), (4, "mixture")]
+)
+@pytest.mark.parametrize("orders", [1, 3])
+def test_probabilities_of_all_pictures_add_up(levels: int, head: str, orders: int) -> None:
+    # Under one order for all rows; eq. 14 averages several such laws, which adds up as well.
+    model = untrained((2, 2), levels, head, Canonical())
+    nats = model.log_prob(every((2, 2), levels), orders=orders)
+    assert np.exp(nats).sum() == pytest.approx(1.0, abs=1e-4)
+    known = np.array([[True, False], [False, False]])
+    given = every((2, 2), levels)
+    for value in range(levels):
+        rows = given[given[:, 0, 0] == value]
+        assert np.exp(model.log_prob(rows, known=known)).sum() == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("head", ["categorical", "mixture"])
+def test_pixels_survive_encoding(head: str) -> None:
+    model = untrained((2, 3), 256 if head == "mixture" else 30, head)
+    pictures = np.random.default_rng(0).integers(0, model.levels, (20, 2, 3)).astype(np.uint8)
+    assert np.array_equal(decoded(model.core, encoded(model.core, pictures)), pictures)
+    values = encoded(model.core, pictures)
+    if head == "mixture":
+        assert values.min() >= -1
+        assert values.max() <= 1
+
+
+def test_fills_follow_the_model_and_keep_what_is_known() -> None:
+    model = untrained((2, 2), 2)
+    picture, known = np.array([[1, 0], [0, 1]]), np.array([[True, False], [True, False]])
+    draws = 6000
+    filled = model.fill(picture, known, draws=draws, seed=3)
+    assert filled.dtype == np.uint8
+    assert (filled[:, known] == picture[known]).all()
+    # One call a pixel in a random order: the mean over both orders of the two unknown pixels.
+    expected = np.zeros(4)
+    mask = torch.from_numpy(known.reshape(1, -1))
+    for first, second in ((1, 3), (3, 1)):
+        for code, (one, three) in enumerate(itertools.product((0, 1), repeat=2)):
+            value = torch.tensor([[1.0, one, 0.0, three]])
+            with torch.no_grad():
+                before = model.core.log_prob_beside(value, mask)[0, first]
+                told = mask.clone()
+                told[0, first] = True
+                after = model.core.log_prob_beside(value, told)[0, second]
+            expected[code] += 0.5 * float((before + after).exp())
+    counts = np.bincount(2 * filled[:, 0, 1] + filled[:, 1, 1], minlength=4)
+    assert stats.chisquare(counts, expected / expected.sum() * draws).pvalue > 1e-3
+    assert np.array_equal(model.fill(picture, known, draws=3, seed=5), model.fill(picture, known, draws=3, seed=5))
+
+
+def test_one_step_draws_all_pixels_side_by_side() -> None:
+    model = untrained((2, 2), 2)
+    drawn = model.sample(5000, steps=1, seed=0).reshape(-1, 4)
+    with torch.no_grad():
+        features = model.core.one_pass(torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.bool))
+        chance = model.core.heads.of(0)(features).probs()[0, :, 1].numpy()
+    assert np.abs(drawn.mean(axis=0) - chance).max() < 4 * math.sqrt(0.25 / 5000)
+
+
+def test_a_low_temperature_gives_the_likeliest_pixel() -> None:
+    for head in ("categorical", "mixture"):
+        model = untrained((2, 2), 5, head)
+        cold = model.sample(200, steps=1, temperature=1e-3)
+        assert len(np.unique(cold.reshape(200, -1), axis=0)) <= (1 if head == "categorical" else 32)
+        assert len(np.unique(model.sample(200, steps=1).reshape(200, -1), axis=0)) > 20
+    with pytest.raises(UserError, match="above 0"):
+        model.sample(1, temperature=0.0)
+
+
+def test_a_budget_spends_calls_where_they_cost_least() -> None:
+    model = untrained((3, 3), 2)
+    pictures = np.random.default_rng(0).integers(0, 2, (200, 3, 3)).astype(np.uint8)
+    budget = model.budget(pictures, 4)
+    assert budget.calls == 4
+    assert budget.nats >= -1e-9
+    assert model.budget(pictures, 9).nats == pytest.approx(0.0, abs=1e-9)
+    assert model.sample(3, steps=budget).shape == (3, 3, 3)
+    assert model.sample(3, steps=3, order="confidence").shape == (3, 3, 3)
+
+
+def test_fitting_saving_and_modes(tmp_path: Path) -> None:
+    pictures = digits().training[:60]
+    model = ao.fit_images(pictures, preset="tiny", config=QUICK, seed=0)
+    assert model.modes[0] == "random_pixels"
+    assert len(model.modes) == 7
+    path = tmp_path / "digits.anyorder"
+    model.save(path)
+    again = ao.load(path)
+    assert isinstance(again, ImageModel)
+    known = np.zeros((8, 8), dtype=bool)
+    known[:, :4] = True
+    for mode in (None, "left_to_right"):
+        one = model.fill(pictures[0], known, draws=2, steps=4, seed=1, mode=mode)
+        other = again.fill(pictures[0], known, draws=2, steps=4, seed=1, mode=mode)
+        assert np.array_equal(one, other)
+        assert (one[:, known] == pictures[0][known]).all()
+    assert np.array_equal(again.log_prob(pictures[:2]), model.log_prob(pictures[:2]))
+    assert model.log_prob(pictures[:1], mode="top_down") != model.log_prob(pictures[:1])
+    with pytest.raises(UserError, match="did you mean 'top_down'"):
+        model.fill(pictures[0], known, mode="top_dawn")
+    chain = ao.fit_images(
+        pictures,
+        config={**QUICK, "network": {"name": "causal_transformer", "positions": "rotary", "width": 16, "blocks": 1}},
+        seed=0,
+    )
+    assert chain.fill(pictures[0], known, steps=3).shape == (1, 8, 8)
+
+
+def test_a_run_is_resumed_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = digits().training[:40]
+    options = {"preset": "tiny", "config": QUICK, "seed": 0}
+    whole = ao.fit_images(pictures, **options)  # type: ignore[arg-type]
+    run = Trainer.run
+    monkeypatch.setattr(Trainer, "run", lambda self, **given: run(self, share=0.5, **given))
+    half = ao.fit_images(pictures, checkpoint=tmp_path / "run", **options)  # type: ignore[arg-type]
+    monkeypatch.undo()
+    assert half.card["training"]["steps"] == 3
+    again = ao.fit_images(pictures, checkpoint=tmp_path / "run", resume=True, **options)  # type: ignore[arg-type]
+    for one, other in zip(whole.core.parameters(), again.core.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_seven_modes_are_of_the_pictures_size() -> None:
+    masking = image_masking((3, 5, 3))
+    query = masking.draw(20, 45, torch.Generator().manual_seed(0))
+    assert query.asked.shape == (20, 45)
+
+
+@pytest.mark.parametrize(
+    ("array", "words"),
+    [
+        (np.zeros((2, 3)), "shape"),
+        (np.zeros((2, 3, 3, 4)), "shape"),
+        (np.zeros((0, 3, 3)), "no pictures"),
+        (np.full((1, 2, 2), 0.5), "whole numbers"),
+        (np.full((1, 2, 2), 300), "between 0 and 255"),
+        (np.full((1, 2, 2), -1), "between 0 and 255"),
+        (np.full((1, 2, 2), np.nan), "whole numbers"),
+    ],
+)
+def test_arrays_that_are_no_pictures_are_refused(array: np.ndarray, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        check_pictures(array)
+
+
+def test_levels_are_found() -> None:
+    assert check_pictures(np.array([[[0, 1]]]))[1] == 2
+    assert check_pictures(np.array([[[0, 16]]]))[1] == 17
+    assert check_pictures(np.array([[[0, 40]]]))[1] == 256
+    assert check_pictures(np.zeros((2, 3, 3, 1), dtype=bool))[0].shape == (2, 3, 3)
+    with pytest.raises(UserError, match="hold every pixel"):
+        check_pictures(np.array([[[0, 40]]]), 20)
+
+
+def test_mistakes_in_questions_are_named() -> None:
+    model = untrained((2, 2), 2)
+    picture, known = np.zeros((2, 2)), np.zeros((2, 2), dtype=bool)
+    for arguments, words in (
+        ({"picture": np.zeros((3, 2))}, "shape"),
+        ({"known": np.zeros((2, 2))}, "booleans"),
+        ({"known": np.zeros((3, 3), dtype=bool)}, "must have the shape"),
+        ({"draws": 0}, "draws"),
+        ({"steps": 0}, "1 or more"),
+        ({"order": "sure"}, "unknown order"),
+    ):
+        with pytest.raises(UserError, match=words):
+            model.fill(**{"picture": picture, "known": known, **arguments})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="two pictures"):
+        ao.fit_images(np.zeros((1, 4, 4), dtype=np.uint8), config=QUICK)
+    with pytest.raises(UserError, match="two levels"):
+        ao.fit_images(np.full((9, 4, 4), 7, dtype=np.uint8), config={**QUICK, "head": "bernoulli"})
