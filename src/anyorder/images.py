@@ -32,7 +32,7 @@ from anyorder.steps import Budget, call_starts, cheapest, draw_by_confidence, dr
 
 @dataclass(frozen=True)
 class Moment:
-    """A picture on its way: ``picture`` where ``known`` (anything elsewhere), ``expected``: what is known or expected."""
+    """A picture on its way: ``picture`` counts where ``known``; ``expected`` is what is known, or else expected."""
 
     picture: Pictures
     known: Bool[np.ndarray, "*shape"]

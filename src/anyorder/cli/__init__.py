@@ -14,6 +14,7 @@ from anyorder.cli.compress import compress, decompress
 from anyorder.cli.demo import demo
 from anyorder.cli.fill import fill
 from anyorder.cli.fit import fit
+from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
 from anyorder.cli.info import info
 from anyorder.cli.sample import sample
@@ -24,6 +25,7 @@ __all__ = ["app", "main"]
 for _command in (
     fit,
     fit_text,
+    fit_images,
     ask,
     sample,
     fill,

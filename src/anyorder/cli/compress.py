@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,10 @@ from anyorder.cli.options import Json, ModelFile
 from anyorder.cli.paths import check_table, check_writable
 from anyorder.cli.tables import load_any, read, write
 from anyorder.errors import UserError
+
+if TYPE_CHECKING:
+    from anyorder.tables import TableModel
+    from anyorder.text import TextModel
 
 
 def compress(
@@ -34,7 +38,7 @@ def compress(
     check_writable(out)
     if held_out is not None and calls is None:
         raise UserError("--held-out FILE says where the calls should go: give --calls too")
-    loaded = load_any(model)
+    loaded = _packer(model)
     from anyorder.compress import compress as packed
     from anyorder.text import TextModel
 
@@ -58,7 +62,7 @@ def decompress(
 ) -> None:
     """Give back the text, or the cells of the table, that compress compressed with this model."""
     check_writable(out)
-    loaded = load_any(model)
+    loaded = _packer(model)
     from anyorder.compress import decompress as unpacked
     from anyorder.text import TextModel
 
@@ -71,6 +75,15 @@ def decompress(
     text = unpacked(loaded, file.read_bytes())
     with atomic_path(out) as beside:
         beside.write_bytes(text.encode("utf-8", "surrogatepass"))  # bytes: line ends stay as they were
+
+
+def _packer(path: Path) -> TableModel | TextModel:
+    from anyorder.images import ImageModel
+
+    model = load_any(path)
+    if isinstance(model, ImageModel):
+        raise UserError(f"{str(path)!r} is a model of pictures; texts and tables can be compressed")
+    return model
 
 
 def _text(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""``anyorder fill``: unknown cells of a table, or holes of a text, filled once or by many draws."""
+"""``anyorder fill``: unknown cells of a table, holes of a text or of a picture, filled once or by many draws."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from anyorder.cli.images import fill_image
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
 from anyorder.cli.paths import check_table, check_writable
 from anyorder.cli.tables import load_any, read, write
@@ -20,7 +21,7 @@ def fill(
     model: ModelFile,
     table: Annotated[
         Path | None,
-        typer.Argument(metavar="TABLE", help="CSV, CSV.gz, Parquet, or - for standard input", show_default=False),
+        typer.Argument(metavar="TABLE", help="CSV, CSV.gz, Parquet, -; or a picture", show_default=False),
     ] = None,
     text: Annotated[
         str | None, typer.Option(metavar="TEXT", help="a text with holes, for a model of texts", show_default=False)
@@ -29,7 +30,17 @@ def fill(
     plot: Annotated[
         Path | None, typer.Option(metavar="PICTURE", help="of --text: draw how sure each filled character is")
     ] = None,
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="TABLE", help="standard output if none")] = None,
+    mask: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="of pictures: white where to fill in, black where known")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="of pictures: so many network calls; one a pixel if none")
+    ] = None,
+    temperature: Annotated[float, typer.Option(help="of pictures: below 1 nearer to the likeliest")] = 1.0,
+    mode: Annotated[str | None, typer.Option(help="of pictures: the masking mode, such as interior_patch")] = None,
+    strip: Annotated[Path | None, typer.Option(metavar="PICTURE", help="of pictures: how it comes to be")] = None,
+    film: Annotated[Path | None, typer.Option(metavar="GIF", help="of pictures: the same as a film")] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="standard output if none")] = None,
     draws: Annotated[
         int | None, typer.Option(help="this many random fills, stacked, told apart by a first column 'draw'")
     ] = None,
@@ -70,17 +81,39 @@ def fill(
         raise UserError("--plot goes with --text; anyorder ask draws answers about tables")
     if as_json:
         raise UserError("--json goes with --text; a filled table is written as a table")
-    check_table(out)
     check_table(intervals)
     if out is not None and intervals is not None and out.resolve() == intervals.resolve():
         raise UserError(
             f"--out and --intervals both name {str(out)!r}, so one would overwrite the other: name two files"
         )
     found = load_any(model)
+    from anyorder.images import ImageModel
     from anyorder.tables import TableModel
 
+    if isinstance(found, ImageModel):
+        if table is None or mask is None or out is None:
+            raise UserError("pictures are filled with: anyorder fill MODEL picture.png --mask mask.png -o filled.png")
+        for path in (out, strip, film):
+            check_writable(path)
+        fill_image(
+            found,
+            table,
+            mask,
+            out=out,
+            draws=draws or 1,
+            steps=steps,
+            temperature=temperature,
+            mode=mode,
+            strip=strip,
+            film=film,
+            seed=seed,
+        )
+        return
     if not isinstance(found, TableModel):
         raise UserError(f"{str(model)!r} is a model of texts: fill --text 'the q__ck br_wn f_x'")
+    if any(option is not None for option in (mask, steps, mode, strip, film)) or temperature != 1:
+        raise UserError("--mask, --steps, --mode, --temperature, --strip and --film are for pictures")
+    check_table(out)
     loaded = found
     if table is None:
         raise UserError("name the TABLE to fill, or - for standard input")

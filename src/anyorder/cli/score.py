@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from anyorder import show
+from anyorder.cli.images import score_images
 from anyorder.cli.options import Json, Missing, ModelFile, UnseenValues
 from anyorder.cli.tables import check_names, load_any, read
 from anyorder.cli.texts import score_text
@@ -26,7 +27,7 @@ def score(
     orders: Annotated[int, typer.Option(help="average the probability over this many orders")] = 1,
     per_row: Annotated[bool, typer.Option("--per-row", help="one number a row")] = False,
     windows: Annotated[
-        int | None, typer.Option(min=1, help="of a text: this many windows, evenly spread; all if none")
+        int | None, typer.Option(min=1, help="of texts and pictures: so many windows or pictures, evenly spread")
     ] = None,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
@@ -34,12 +35,14 @@ def score(
 ) -> None:
     """Log-likelihood of the filled cells of each row, in nats: the mean and its standard error.
 
-    With a model of texts: bits per character of a text file, jointly, of marginals and of holes.
+    With a model of texts: bits per character of a text file, jointly, of marginals and of holes. With a model of
+    pictures: nats and bits per dimension of a folder or an .npz file, averaged over --orders.
     """
     known = parse_names(given)
     if orders < 1:
         raise UserError(f"--orders must be at least 1, got {orders}")
     loaded = load_any(model)
+    from anyorder.images import ImageModel
     from anyorder.text import TextModel
 
     if isinstance(loaded, TextModel):
@@ -48,6 +51,11 @@ def score(
         if given or per_row or orders > 1:
             raise UserError("--given, --per-row and --orders are for tables; a text is scored as a whole")
         score_text(loaded, read_corpus(table), most=windows, as_json=as_json)
+        return
+    if isinstance(loaded, ImageModel):
+        if given or per_row:
+            raise UserError("--given and --per-row are for tables")
+        score_images(loaded, table, orders=orders, most=windows, as_json=as_json)
         return
     if windows is not None:
         raise UserError("--windows is for texts; a table is scored row by row")
