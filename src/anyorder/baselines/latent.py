@@ -28,7 +28,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from anyorder.baselines.observation import observation_models
+from anyorder.baselines.observation import Observation, observation_models
 from anyorder.baselines.schedule import Schedule, train
 from anyorder.errors import UserError, nearest
 
@@ -49,7 +49,8 @@ class LatentModel(nn.Module, ABC):
         latent: int = 8,
         width: int = 32,
         layers: int = 3,
-        observation: str = "gaussian",
+        observation: str | Observation = "gaussian",
+        halves: tuple[nn.Module, nn.Module] | None = None,
         seed: int = 0,
     ) -> None:
         super().__init__()
@@ -58,15 +59,22 @@ class LatentModel(nn.Module, ABC):
                 "variables, latent and width must be 1 or more and layers 0 or more, "
                 f"got {variables}, {latent}, {width} and {layers}"
             )
-        if observation not in observation_models:
-            raise UserError(f"unknown observation model {observation!r}; {nearest(observation, observation_models)}")
+        if isinstance(observation, str):
+            if observation not in observation_models:
+                raise UserError(
+                    f"unknown observation model {observation!r}; {nearest(observation, observation_models)}"
+                )
+            observation = observation_models[observation]
         self.variables = variables
         self.latent = latent
-        self.observation = observation_models[observation]
+        self.observation = observation
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.encode = _perceptron(2 * variables, width, layers, 2 * latent)
-            self.decode = _perceptron(latent, width, layers, self.observation.size * variables)
+            # Perceptrons, unless the data have a shape of their own (anyorder.baselines.picture_halves).
+            self.encode, self.decode = halves or (
+                _perceptron(2 * variables, width, layers, 2 * latent),
+                _perceptron(latent, width, layers, self.observation.size * variables),
+            )
 
     # The two conditional laws.
 

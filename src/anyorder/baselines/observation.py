@@ -1,4 +1,5 @@
-"""The law of one cell given the latent vector: Gaussian, or Student's t, as MIWAE has it: it forgives an outlier.
+"""The law of one cell given the latent vector: Gaussian, or Student's t, as MIWAE has it: it forgives an outlier; for
+pictures two levels, or a discretised logistic.
 
 A log scale is bounded as in the library's own heads, so that densities of different models compare.
 """
@@ -14,7 +15,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.heads import Gaussian
+from anyorder.heads import Gaussian, Head
 from anyorder.heads.gaussian import GaussianDistribution
 
 LEAST_FREEDOM = 3.0  # degrees of freedom of Student's t: the variance stays finite
@@ -71,6 +72,20 @@ class StudentCell(Observation):
 
     def _law(self, parameters: Tensor) -> tuple[GaussianDistribution, Tensor]:
         return Gaussian().forward(parameters[..., :2]), LEAST_FREEDOM + F.softplus(parameters[..., 2])
+
+
+class HeadCell(Observation):
+    """The law of one of the library's own heads, so that pictures are judged by the same families."""
+
+    def __init__(self, head: Head) -> None:
+        self.head = head
+        self.size = head.size  # type: ignore[misc]  # of this one, not of all
+
+    def log_prob(self, values: Tensor, parameters: Tensor) -> Tensor:
+        return self.head(parameters).log_prob(values)  # type: ignore[no-any-return]
+
+    def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
+        return self.head(parameters).sample(generator)  # type: ignore[no-any-return]
 
 
 observation_models: dict[str, Observation] = {"gaussian": GaussianCell(), "student": StudentCell()}
