@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs clean bench-tables
+.PHONY: help setup demo demo-images test lint format docs clean bench-tables
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -26,6 +26,11 @@ demo: $(STAMP)  ## fit, ask and fill on data that comes with scikit-learn; write
 	@mkdir -p $(dir $(DEMO))
 	$(BIN)/anyorder demo -o $(DEMO)
 	@echo "The picture: open $(abspath $(DEMO)) in a browser."
+
+demo-images: $(STAMP)  ## the same for pictures: digits with parts hidden, filled; draws a grid
+	@mkdir -p $(dir $(DEMO))
+	$(BIN)/anyorder demo-images -o $(dir $(DEMO))digits.png
+	@echo "The picture: $(abspath $(dir $(DEMO))digits.png)"
 
 test: $(STAMP)  ## run the tests
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)

@@ -86,7 +86,7 @@ LAYERS: list[tuple[str, ...]] = [
         ),
         *("judged", "pooling", "calibration", "calibration_plots", "conformal", "anomaly", "order_search"),
     ),
-    ("sklearn", "report", "show", "demo", "cli", "__init__", "__main__"),
+    ("sklearn", "report", "show", "demo", "demo_images", "cli", "__init__", "__main__"),
 ]
 
 # Siblings that must not know each other, though they stand on one layer.

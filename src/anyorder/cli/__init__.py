@@ -12,6 +12,7 @@ from anyorder.cli.ask import ask
 from anyorder.cli.check import check
 from anyorder.cli.compress import compress, decompress
 from anyorder.cli.demo import demo
+from anyorder.cli.demo_images import demo_images
 from anyorder.cli.fill import fill
 from anyorder.cli.fit import fit
 from anyorder.cli.fit_images import fit_images
@@ -36,5 +37,6 @@ for _command in (
     decompress,
     info,
     demo,
+    demo_images,
 ):  # in the order in which --help lists them
     app.command()(_command)

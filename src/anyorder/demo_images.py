@@ -1,0 +1,110 @@
+"""The demonstration on pictures: fit scikit-learn's digits, hide parts of digits the model has not seen, fill them.
+
+The rival is the nearest neighbour: the training digit that is nearest in the known pixels gives the missing ones. Both
+are judged by the root mean square error of the missing pixels, and by the energy score of draws, which rewards
+being right and being as uncertain as one should be. The picture has, column by column: the digit, what is known of it,
+four draws, their mean.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, UInt8
+
+from anyorder.data.images import digits
+from anyorder.data.picture_files import write_picture
+from anyorder.image_fit import fit_images
+from anyorder.image_plots import grid, hidden, shades
+
+SHOWN, DRAWS, STEPS = 8, 16, 16
+
+
+def run_image_demo(out: Path, *, minutes: float = 1.5, seed: int = 0, progress: bool = False) -> dict[str, Any]:
+    """Fit, fill, judge, and write the picture; the figures come back."""
+    began = time.monotonic()
+    data = digits()
+    model = fit_images(
+        data.training, levels=data.levels, minutes=minutes, validation=data.validation, seed=seed, progress=progress
+    )
+    test = data.test[:60]
+    rows, scores = [], []
+    for name, known in holes().items():
+        filled = np.stack(
+            [
+                model.fill(picture, known, draws=DRAWS, steps=STEPS, seed=seed + number)
+                for number, picture in enumerate(test)
+            ],
+            axis=1,
+        ).astype(np.float64)
+        nearest = neighbours(data.training, test, known)
+        missing = ~known
+        scores.append(
+            {
+                "hidden": name,
+                "anyorder RMSE": rmse(filled.mean(axis=0), test, missing),
+                "neighbour RMSE": rmse(nearest[0], test, missing),
+                "anyorder energy score": energy_score(filled, test, missing),
+                "neighbours' energy score": energy_score(nearest, test, missing),
+            }
+        )
+        shown = slice(SHOWN * (len(rows) // 2) % 40, SHOWN * (len(rows) // 2) % 40 + SHOWN)
+        masks = np.broadcast_to(known, (SHOWN, *known.shape))
+        columns = [shades(test[shown], data.levels), hidden(shades(test[shown], data.levels), masks)]
+        columns += [shades(filled[draw, shown], data.levels) for draw in range(4)]
+        columns.append(shades(filled[:, shown].mean(axis=0), data.levels))
+        rows += [np.stack([column[digit] for column in columns]) for digit in range(SHOWN)]
+    # Two blocks side by side for each kind of hole, four digits a line.
+    lines = [np.concatenate(rows[start : start + 2]) for start in range(0, len(rows), 2)]
+    write_picture(grid(lines, scale=4), out)
+    return {
+        "scores": scores,
+        "seconds": round(time.monotonic() - began, 1),
+        "picture": str(out),
+        "parameters": model.card["training"]["parameters"],
+    }
+
+
+def holes() -> dict[str, Bool[np.ndarray, "height width"]]:
+    """What is known: the left half, the upper half, all but a patch."""
+    left, upper, around = (np.zeros((8, 8), dtype=bool) for _ in range(3))
+    left[:, :4] = True
+    upper[:4] = True
+    around[:] = True
+    around[2:6, 2:6] = False
+    return {"right half": left, "lower half": upper, "patch in the middle": around}
+
+
+def neighbours(
+    training: UInt8[np.ndarray, "pictures height width"],
+    test: UInt8[np.ndarray, "tests height width"],
+    known: Bool[np.ndarray, "height width"],
+) -> Float[np.ndarray, "draws tests height width"]:
+    """The training pictures nearest in the known pixels, the nearest first: as many as there are draws."""
+    seen, asked = (part[:, known].astype(np.float64) for part in (training, test))
+    distance = ((asked[:, None] - seen[None]) ** 2).sum(axis=2)
+    order = distance.argsort(axis=1)[:, :DRAWS]
+    return training[order.T].astype(np.float64)
+
+
+def rmse(
+    guess: Float[np.ndarray, "tests height width"], truth: np.ndarray, missing: Bool[np.ndarray, "height width"]
+) -> float:
+    """In levels, over the missing pixels of all pictures."""
+    return float(np.sqrt(((guess - truth)[:, missing] ** 2).mean()))
+
+
+def energy_score(
+    draws: Float[np.ndarray, "draws tests height width"], truth: np.ndarray, missing: Bool[np.ndarray, "height width"]
+) -> float:
+    """Mean of E|X - x| - E|X - X'| / 2 over pictures, with the Euclidean distance of the missing pixels."""
+    drawn, real = draws[:, :, missing], truth[:, missing].astype(np.float64)
+    right = np.linalg.norm(drawn - real, axis=2).mean(axis=0)
+    count = len(drawn)
+    apart = np.zeros(len(real))
+    for one in range(count):
+        apart += np.linalg.norm(drawn[one] - drawn, axis=2).sum(axis=0)
+    return float((right - apart / (2 * count * (count - 1))).mean())
