@@ -148,6 +148,27 @@ def test_fitting_saving_and_modes(tmp_path: Path) -> None:
     assert chain.fill(pictures[0], known, steps=3).shape == (1, 8, 8)
 
 
+@pytest.mark.parametrize("variables", ["pixels", "channels"])
+def test_colour(variables: str, tmp_path: Path) -> None:
+    pictures = np.random.default_rng(0).integers(0, 256, (30, 4, 4, 3)).astype(np.uint8)
+    config = {**QUICK, "variables": variables, "network": TINY, "components": 2}
+    model = ao.fit_images(pictures, config=config, seed=0)
+    known = np.zeros((4, 4), dtype=bool)
+    known[:2] = True
+    for steps in (None, 3):
+        filled = model.fill(pictures[0], known, draws=2, steps=steps)
+        assert filled.shape == (2, 4, 4, 3)
+        assert (filled[:, known] == pictures[0][known]).all()
+    nats = model.log_prob(pictures[:3], known=known, orders=2)
+    assert np.isfinite(nats).all()
+    assert len(model.trace(pictures[0], known, steps=2)) == (7 if variables == "pixels" else 3)
+    model.save(tmp_path / "colour.anyorder")
+    assert np.array_equal(ao.load(tmp_path / "colour.anyorder").log_prob(pictures[:3], known=known, orders=2), nats)
+    if variables == "pixels":
+        with pytest.raises(UserError, match="grey pictures"):
+            model.sample(1, order="confidence")
+
+
 def test_a_run_is_resumed_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures = digits().training[:40]
     options = {"preset": "tiny", "config": QUICK, "seed": 0}

@@ -78,6 +78,17 @@ def test_transitions_have_the_stated_probabilities(name: str) -> None:
     assert float((seen / seen.sum() - expected / expected.sum()).abs().sum()) < 0.1
 
 
+def test_channels_can_be_activated_one_by_one() -> None:
+    apart = maskings.build({"name": "left_to_right", "height": 2, "width": 3, "channels": 2, "together": False})
+    assert isinstance(apart, TwoStage)
+    order = apart.trajectory(5000, torch.Generator().manual_seed(1))
+    active = torch.zeros(5000, 12, dtype=torch.bool).scatter(1, order[:, :5], True)
+    drawn = apart.stage(5000, 12, torch.Generator().manual_seed(2), torch.full((5000,), 5))
+    assert agree(numbers(active), numbers(drawn.known)) > 1e-4
+    pixels = drawn.known.view(-1, 6, 2)
+    assert bool((pixels.any(dim=2) != pixels.all(dim=2)).any())
+
+
 def test_the_uniform_mode_has_each_pixel_active_in_proportion_to_the_step() -> None:
     generator = torch.Generator().manual_seed(0)
     for step in (1, 6, 11):

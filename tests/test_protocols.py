@@ -19,10 +19,11 @@ from scipy import stats
 
 import anyorder.protocols
 from anyorder.errors import UserError
-from anyorder.protocols import Canonical, Hashed, Protocol, Random, protocols
+from anyorder.protocols import Canonical, Hashed, Pixelwise, Protocol, Random, protocols
 from anyorder.protocols.hashed import mix
 from anyorder.query import PAD, Query
 from anyorder.registry import describe
+from anyorder.testing import check_protocol
 
 FIVE = 5
 ALL: list[Protocol] = [
@@ -244,4 +245,22 @@ def test_a_new_protocol_is_one_new_file() -> None:
 
 
 def test_every_protocol_is_registered_and_a_dropped_one_is_gone() -> None:
-    assert protocols.names() == ["canonical", "hashed", "random"]
+    assert protocols.names() == ["canonical", "hashed", "pixelwise", "random"]
+
+
+def test_pixelwise_keeps_the_channels_of_a_pixel_together() -> None:
+    protocol = Pixelwise(3)
+    check_protocol(protocol, variables=6)
+    chain = protocol.chain(Query.marginal(torch.ones(6000, 9, dtype=torch.bool)), torch.Generator().manual_seed(0))
+    pixels = chain.order.view(-1, 3, 3)
+    assert bool((pixels % 3 == torch.arange(3)).all())
+    assert bool((pixels // 3 == pixels[..., :1] // 3).all())
+    orders = torch.bincount((pixels[:, :, 0] // 3 * torch.tensor([9, 3, 1])).sum(dim=1))
+    assert stats.chisquare(orders[orders > 0].numpy()).pvalue > 1e-3
+    assert int((orders > 0).sum()) == 6
+    with pytest.raises(UserError, match="whole number of pixels"):
+        protocol.chain(Query.marginal(torch.ones(1, 8, dtype=torch.bool)), torch.Generator())
+    with pytest.raises(UserError, match="give a generator"):
+        protocol.chain(Query.marginal(torch.ones(1, 9, dtype=torch.bool)))
+    with pytest.raises(UserError, match="from 1 up"):
+        Pixelwise(0)

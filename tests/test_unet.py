@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import pytest
 import torch
 
 from anyorder.errors import UserError
+from anyorder.heads import DiscretizedLogisticMixture
+from anyorder.lattice import Lattice
 from anyorder.layout import Layout
 from anyorder.networks import UNet
+from anyorder.networks.colour import coupled
 from anyorder.testing import check_calls_agree, check_gradients, check_no_leak, randomised
+from anyorder.warp import Warp
 
 
 def picture_layout(height: int = 4, width: int = 3, planes: int = 1, levels: int = 3) -> Layout:
@@ -24,7 +31,12 @@ def small(layout: Layout, **options: object) -> UNet:
     return randomised(network, torch.Generator().manual_seed(1))
 
 
+def colour_layout() -> Layout:
+    return Layout((0,) * 18, (6,) * 18, (0,) * 18, (2, 3, 3))
+
+
 CASES = {
+    "coupled colour": (colour_layout(), {"coupled": 5}),
     "one level": (picture_layout(), {}),
     "two levels, odd size": (picture_layout(5, 3), {"levels": 2}),
     "attention everywhere": (picture_layout(), {"attention": "every"}),
@@ -44,7 +56,7 @@ def test_contract(case: str) -> None:
     check_calls_agree(network, 0)
 
 
-@pytest.mark.parametrize("case", ["one level", "two levels, odd size", "attention everywhere"])
+@pytest.mark.parametrize("case", ["one level", "two levels, odd size", "attention everywhere", "coupled colour"])
 def test_every_parameter_matters(case: str) -> None:
     layout, options = CASES[case]
     check_gradients(small(layout, **options))
@@ -87,6 +99,60 @@ def test_modes_are_heard_and_none_is_the_rule() -> None:
     torch.testing.assert_close(network.beside(values, known), plain)
     with pytest.raises(UserError, match="modes 0 to 1"), network.told(2):
         pass
+
+
+def test_coupled_channels_are_one_mixture_a_pixel() -> None:
+    # p(r) p(g | r) p(b | r, g) by three one-dimensional answers = the sum over components, enumerated over all colours.
+    levels, count = 4, 2
+    generator = torch.Generator().manual_seed(0)
+    raw = torch.randn(1, 1, count * 10, generator=generator, dtype=torch.float64)
+    points = torch.linspace(-1, 1, levels, dtype=torch.float64)
+    lattice = Lattice(0.0, 1.0, levels, Warp.affine((levels - 1) / 2, (levels - 1) / 2))
+    head = DiscretizedLogisticMixture(count, lattice).double()
+    total = 0.0
+    for colour in itertools.product(range(levels), repeat=3):
+        values = points[list(colour)].view(1, 1, 3)
+        nats = torch.zeros((), dtype=torch.float64)
+        for channel in range(3):
+            known = (torch.arange(3) < channel).view(1, 1, 3)
+            features = coupled(raw, values, known, levels)[0, 0, channel]
+            nats = nats + head(features).log_prob(values[0, 0, channel])
+        direct = _by_components(raw[0, 0], values[0, 0], head, count)
+        assert float(nats) == pytest.approx(direct, abs=1e-8)
+        total += math.exp(float(nats))
+    assert total == pytest.approx(1.0, abs=1e-8)
+
+
+def _by_components(raw: torch.Tensor, colour: torch.Tensor, head: DiscretizedLogisticMixture, count: int) -> float:
+    logits, rest = raw[:count].log_softmax(0), raw[count:].view(9, count)
+    red, green = colour[0], colour[1]
+    slopes = rest[6:].tanh()
+    total = torch.zeros((), dtype=torch.float64)
+    for k in range(count):
+        means = [rest[0, k], rest[1, k] + slopes[0, k] * red, rest[2, k] + slopes[1, k] * red + slopes[2, k] * green]
+        one = DiscretizedLogisticMixture(1, head.lattice).double()
+        nats = logits[k]
+        for channel in range(3):
+            features = torch.stack([torch.zeros((), dtype=torch.float64), means[channel], rest[3 + channel, k]])
+            nats = nats + one(features).log_prob(colour[channel])
+        total = total + nats.exp()
+    return float(total.log())
+
+
+def test_telling_channels_is_asking_them_one_after_the_other() -> None:
+    network = small(colour_layout(), coupled=5).double()
+    generator = torch.Generator().manual_seed(2)
+    values = torch.randint(5, (4, 18), generator=generator).double() / 2 - 1
+    known = (torch.rand(4, 6, generator=generator) < 0.5).repeat_interleave(3, dim=1)
+    told = network.beside(values, known, told_channels=True)
+    for channel in range(3):
+        for pixel in range(6):
+            place = 3 * pixel + channel
+            alone = known.clone()
+            alone[:, 3 * pixel : place] = True
+            one = network.beside(values, alone)[:, place]
+            rows = ~known[:, place]
+            torch.testing.assert_close(told[rows, place], one[rows])
 
 
 def test_mistakes_are_named() -> None:

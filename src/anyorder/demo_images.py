@@ -31,7 +31,8 @@ def run_image_demo(out: Path, *, minutes: float = 1.5, seed: int = 0, progress: 
         data.training, levels=data.levels, minutes=minutes, validation=data.validation, seed=seed, progress=progress
     )
     test = data.test[:60]
-    rows, scores = [], []
+    rows: list[np.ndarray] = []
+    scores: list[dict[str, Any]] = []
     for name, known in holes().items():
         filled = np.stack(
             [
@@ -87,7 +88,7 @@ def neighbours(
     seen, asked = (part[:, known].astype(np.float64) for part in (training, test))
     distance = ((asked[:, None] - seen[None]) ** 2).sum(axis=2)
     order = distance.argsort(axis=1)[:, :DRAWS]
-    return training[order.T].astype(np.float64)
+    return np.asarray(training[order.T], dtype=np.float64)
 
 
 def rmse(

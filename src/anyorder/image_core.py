@@ -50,8 +50,7 @@ def image_model(
     seed: int,
 ) -> AnyOrderModel:
     """An untrained model of pictures of this shape."""
-    if head == "auto":
-        head = "bernoulli" if levels == 2 else "categorical" if levels <= FEW_LEVELS else "mixture"
+    head = chosen_head(head, levels)
     if head == "bernoulli" and levels != 2:
         raise UserError(f"the head 'bernoulli' is for pictures of two levels, these have {levels}")
     count = int(np.prod(shape))
@@ -75,10 +74,17 @@ def image_model(
     return AnyOrderModel.build(Encoding(schema, codecs), made, dict(network), protocol, seed=seed)
 
 
-def image_masking(shape: tuple[int, ...]) -> Masking:
-    """SFARM's seven modes, all alike."""
-    height, width, *channels = shape
-    return Modes(tuple(mode(height, width, *channels) for mode in MODES))
+def chosen_head(head: str, levels: int) -> str:
+    """What ``auto`` stands for."""
+    if head != "auto":
+        return head
+    return "bernoulli" if levels == 2 else "categorical" if levels <= FEW_LEVELS else "mixture"
+
+
+def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
+    """SFARM's seven modes, all alike; ``together``: the channels of a pixel are known together."""
+    channels = shape[2] if len(shape) == 3 else 1
+    return Modes(tuple(mode(shape[0], shape[1], channels, together=together) for mode in MODES))
 
 
 def encoded(model: AnyOrderModel, pictures: Pictures) -> Float[Tensor, "pictures variables"]:

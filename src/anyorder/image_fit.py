@@ -19,7 +19,7 @@ from anyorder.curves import curves_to
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.device import check_run, chosen_device, run_folder
 from anyorder.errors import UserError
-from anyorder.image_core import encoded, image_masking, image_model
+from anyorder.image_core import chosen_head, encoded, image_masking, image_model
 from anyorder.image_options import ImageOptions
 from anyorder.images import ImageModel
 from anyorder.masking import Modes, TwoStage, maskings
@@ -81,13 +81,21 @@ def fit_images(
             raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
     auto = options.masking.get("name") == "auto"
-    masking = image_masking(shape) if auto else maskings.build(_sized(options.masking, shape))
+    # Only a U-Net with a mixture can answer for a pixel at once; all others take channels one by one.
+    unet = options.network.get("name") == "unet"
+    mixture = chosen_head(options.head, levels) in ("mixture", "logistic")
+    together = len(shape) == 3 and options.variables == "pixels" and unet and mixture
+    masking = (
+        image_masking(shape, together=together)
+        if auto
+        else maskings.build(_sized(options.masking, shape, together=together))
+    )
     modes = [mode.name for mode in masking.modes] if isinstance(masking, Modes) else []
     core = image_model(
         shape,
         levels,
-        options.described_network(len(modes)),
-        protocols.build(options.protocol),
+        options.described_network(len(modes), levels if together else 0),
+        protocols.build(_protocol(options.protocol, together=together)),
         head=options.head,
         components=options.components,
         seed=seed,
@@ -133,13 +141,21 @@ def _told(core: AnyOrderModel) -> bool:
     return bool(getattr(core.network, "modes", 0))
 
 
-def _sized(described: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
+def _protocol(described: Mapping[str, Any], *, together: bool) -> Mapping[str, Any]:
+    if described.get("name") != "auto":
+        return described
+    return {"name": "pixelwise"} if together else {"name": "random"}
+
+
+def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:
     """A masking mode by its name alone: the size of the pictures is known here."""
     out = dict(described)
     if out.get("name") == "modes":
-        out["modes"] = [_sized({"name": mode} if isinstance(mode, str) else mode, shape) for mode in out["modes"]]
+        named = [{"name": mode} if isinstance(mode, str) else mode for mode in out["modes"]]
+        out["modes"] = [_sized(mode, shape, together=together) for mode in named]
     elif out.get("name") in maskings.names() and issubclass(maskings.get(out["name"]), TwoStage):
-        out = {"height": shape[0], "width": shape[1], "channels": shape[2] if len(shape) == 3 else 1, **out}
+        channels = shape[2] if len(shape) == 3 else 1
+        out = {"height": shape[0], "width": shape[1], "channels": channels, "together": together, **out}
     return out
 
 

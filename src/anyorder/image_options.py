@@ -20,6 +20,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cifar10": {"channels": 128, "entry": 256, "blocks": 32, "levels": 1, "attention": "every"},
     "64x64": {"channels": 128, "entry": 256, "blocks": 16, "levels": 2, "attention": "every"},
 }
+VARIABLES = ("pixels", "channels")
 HEADS = ("auto", "bernoulli", "categorical", "logistic", "mixture")
 
 
@@ -29,16 +30,18 @@ class ImageOptions:
 
     ``head``: ``bernoulli`` for two levels, ``categorical``, ``logistic`` (one discretised logistic a pixel) or
     ``mixture`` of ``components`` of them; ``auto`` takes the first that suits the number of levels. Masking ``auto`` is
-    SFARM's mixture of seven modes.
+    SFARM's mixture of seven modes. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known
+    together (SFARM), or ``channels``, each a variable of its own (MAC).
     """
 
     preset: str = "small"
     network: Mapping[str, Any] = field(default_factory=lambda: {"name": "unet"})
-    protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "random"})
+    protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
     masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
     objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
     head: str = "auto"
     components: int = 5
+    variables: str = "pixels"
     validation_share: float = 0.05
     training: Options = field(
         default_factory=lambda: Options(
@@ -59,6 +62,8 @@ class ImageOptions:
             raise UserError(f"unknown head {self.head!r} of pictures; {nearest(self.head, HEADS)}")
         if not isinstance(self.components, int) or self.components < 1:
             raise UserError(f"components must be a whole number from 1 up, got {self.components!r}")
+        if self.variables not in VARIABLES:
+            raise UserError(f"unknown variables {self.variables!r} of pictures; {nearest(self.variables, VARIABLES)}")
         if not 0 < self.validation_share < 1:
             raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
 
@@ -76,11 +81,11 @@ class ImageOptions:
         training = checked_options(Options, training, "training option")
         return cls(**checked_options(cls, options, "option"), training=dataclasses.replace(cls().training, **training))
 
-    def described_network(self, modes: int) -> dict[str, Any]:
+    def described_network(self, modes: int, coupled: int = 0) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network; other networks than the U-Net have their own."""
         if self.network.get("name") != "unet":
             return dict(self.network)
-        return {"modes": modes, **PRESETS[self.preset], **self.network}
+        return {"modes": modes, "coupled": coupled, **PRESETS[self.preset], **self.network}
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

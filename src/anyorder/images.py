@@ -26,7 +26,7 @@ from anyorder.image_core import decoded, encoded
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.model import AnyOrderModel
 from anyorder.networks import UNet
-from anyorder.query import Query
+from anyorder.query import Chain, Query
 from anyorder.steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups
 
 
@@ -121,12 +121,12 @@ class ImageModel:
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         generator = torch.Generator(self.core.device).manual_seed(seed)
         with self._in(mode):
-            chain = self.core.chain(Query(given, ~given).to(self.core.device), generator)
+            chain, starts = self._groups(self.core.chain(Query(given, ~given).to(self.core.device), generator), steps)
             drawn = draw_in_groups(
                 self.core,
                 values.to(self.core.device),
                 chain,
-                call_starts(steps, chain.steps),
+                starts,
                 generator,
                 temperature=temperature,
                 watch=lambda *now: seen.append(now),
@@ -219,6 +219,8 @@ class ImageModel:
             raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
         if not temperature > 0:
             raise UserError(f"temperature must be above 0, got {temperature!r}")
+        if order == "confidence" and self._coupled:
+            raise UserError("order='confidence' is for grey pictures, or for channels as variables")
         if order == "confidence" and isinstance(steps, Budget):
             raise UserError("a measured budget belongs to the model's own order; give the number of steps")
         device = self.core.device
@@ -232,10 +234,33 @@ class ImageModel:
                     calls = steps if isinstance(steps, int) else None
                     parts.append(draw_by_confidence(self.core, part, query, calls, generator, temperature=temperature))
                     continue
-                chain = self.core.chain(query, generator)
-                starts = call_starts(chain.steps if steps is None else steps, chain.steps)
+                chain, starts = self._groups(self.core.chain(query, generator), steps)
                 parts.append(draw_in_groups(self.core, part, chain, starts, generator, temperature=temperature))
         return torch.cat(parts).cpu()
+
+    @property
+    def _coupled(self) -> bool:
+        """Whether the channels of a pixel depend on each other in one call's answers."""
+        return isinstance(self.core.network, UNet) and bool(self.core.network.coupled)
+
+    def _groups(self, chain: Chain, steps: int | Budget | None) -> tuple[Chain, tuple[int, ...]]:
+        """The chain and where its calls begin. In coupled colour a group of pixels takes a call for each channel."""
+        if not self._coupled:
+            return chain, call_starts(chain.steps if steps is None else steps, chain.steps)
+        if isinstance(steps, Budget):
+            raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
+        pixels = chain.order.unflatten(1, (-1, 3))
+        count = pixels.shape[1]
+        starts = call_starts(count if steps is None else steps, count)
+        parts = [pixels[:, start:end] for start, end in zip(starts, (*starts[1:], count), strict=True)]
+        # Within a group all reds, then all greens, then all blues: three calls.
+        order = torch.cat([part.transpose(1, 2).flatten(1) for part in parts], dim=1)
+        begins = [
+            3 * start + channel * (end - start)
+            for start, end in zip(starts, (*starts[1:], count), strict=True)
+            for channel in range(3)
+        ]
+        return Chain(chain.prefix, order, chain.variables), tuple(begins)
 
     def _asked(self, picture: Any, known: Any) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
         array = np.asarray(picture)

@@ -170,7 +170,10 @@ class Stages(Objective):
         network, known = model.network, stage.known & observed
         if isinstance(network, UNet) and network.modes:
             untold = torch.rand(batch, generator=generator, device=generator.device) < self.untold
-            features = network.beside(values, known, modes=stage.mode.masked_fill(untold, network.modes))
+            modes = stage.mode.masked_fill(untold, network.modes)
+            features = network.beside(values, known, modes=modes, told_channels=bool(network.coupled))
+        elif isinstance(network, UNet):
+            features = network.beside(values, known, told_channels=bool(network.coupled))
         else:
             features = model.one_pass(values, known)
         following = (stage.next & observed).to(log_det.dtype)

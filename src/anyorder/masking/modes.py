@@ -29,7 +29,7 @@ class Modes(Masking):
     def __post_init__(self) -> None:
         if not self.modes or not all(isinstance(mode, TwoStage) for mode in self.modes):
             raise UserError("modes masking: give one or more two-stage maskings, such as left_to_right")
-        if len({(mode.height, mode.width, mode.channels) for mode in self.modes}) > 1:
+        if len({(mode.height, mode.width, mode.channels, mode.together) for mode in self.modes}) > 1:
             raise UserError("modes masking: all modes must be of pictures of one size")
         if self.weights and len(self.weights) != len(self.modes):
             raise UserError(f"modes masking: got {len(self.weights)} weights for {len(self.modes)} modes")

@@ -12,8 +12,8 @@ can be drawn at once for any i, and the transition probabilities of eq. 10, whic
     p(j is next | z_i)  =  1 / (pixels of the running stage that are not active yet),   0 for all other j.
 
 With A = everything this is the uniform mode alone, ARDM: p(j active at step i) = i / S (appendix B.1).
-As a masking, a mode asks for the rest of the picture given the region; its pixels may have several channels, which are
-known together.
+As a masking, a mode asks for the rest of the picture given the region. Pixels may have several channels: known together
+(the variable is a pixel, as in SFARM), or one by one (the variable is a channel of a pixel, as in MAC).
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ class Stage:
 
 @dataclass(frozen=True)
 class TwoStage(Masking):
-    """A mode of pictures of ``height`` x ``width`` pixels with ``channels`` values each."""
+    """A mode of pictures of ``height`` x ``width`` pixels with ``channels`` values each, active ``together`` or not."""
 
     height: int
     width: int
     channels: int = 1
+    together: bool = True
 
     def __post_init__(self) -> None:
         for option in ("height", "width", "channels"):
@@ -67,12 +68,11 @@ class TwoStage(Masking):
     def stage(
         self, batch: int, variables: int, generator: torch.Generator, step: Int[Tensor, " batch"] | None = None
     ) -> Stage:
-        """The state of each trajectory before ``step`` (0 .. pixels - 1, uniform if not given), drawn at once."""
-        pixels = self.height * self.width
+        """The state of each trajectory before ``step`` (0 .. steps - 1, uniform if not given), drawn at once."""
         region = self._region(batch, generator)
         size = region.sum(dim=1)
         if step is None:
-            step = torch.randint(pixels, (batch,), generator=generator, device=generator.device)
+            step = torch.randint(region.shape[1], (batch,), generator=generator, device=generator.device)
         first = step < size
         running = torch.where(first[:, None], region, ~region)
         active = _subset(running, torch.where(first, step, step - size), generator)
@@ -83,10 +83,10 @@ class TwoStage(Masking):
             torch.zeros(batch, dtype=torch.long, device=generator.device),
         )
 
-    def trajectory(self, batch: int, generator: torch.Generator) -> Int[Tensor, "batch pixels"]:
-        """The pixels of whole trajectories in the order of their activation: the chain walked step by step."""
-        active = torch.zeros(batch, self.height * self.width, dtype=torch.bool, device=generator.device)
+    def trajectory(self, batch: int, generator: torch.Generator) -> Int[Tensor, "batch steps"]:
+        """The pixels (or channels) of whole trajectories in the order of their activation: the chain, walked."""
         region = self._region(batch, generator)
+        active = torch.zeros_like(region)
         order = []
         for _ in range(active.shape[1]):
             inside = region & ~active
@@ -96,17 +96,19 @@ class TwoStage(Masking):
             order.append(chosen[:, 0])
         return torch.stack(order, dim=1)
 
-    def _region(self, batch: int, generator: torch.Generator) -> Bool[Tensor, "batch pixels"]:
-        return self.region(batch, generator).flatten(1)
+    def _region(self, batch: int, generator: torch.Generator) -> Bool[Tensor, "batch elements"]:
+        region = self.region(batch, generator).flatten(1)
+        return region if self.together else region.repeat_interleave(self.channels, dim=1)
 
-    def _spread(self, pixels: Bool[Tensor, "batch pixels"], variables: int) -> Bool[Tensor, "batch variables"]:
-        """All channels of these pixels, which are each other's neighbours among the variables."""
-        if pixels.shape[1] * self.channels != variables:
+    def _spread(self, elements: Bool[Tensor, "batch elements"], variables: int) -> Bool[Tensor, "batch variables"]:
+        """All variables of these elements; the channels of a pixel are each other's neighbours."""
+        count = self.height * self.width * self.channels
+        if count != variables:
             raise UserError(
                 f"{self.name} masking: {self.height} x {self.width} pixels of {self.channels} channels are "
-                f"{pixels.shape[1] * self.channels} variables, not {variables}"
+                f"{count} variables, not {variables}"
             )
-        return pixels.repeat_interleave(self.channels, dim=1)
+        return elements.repeat_interleave(self.channels, dim=1) if self.together else elements
 
 
 def _subset(

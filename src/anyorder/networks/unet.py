@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.networks.base import FARTHEST, MaskNetwork
+from anyorder.networks.colour import CHANNELS, PER_COMPONENT, coupled
 from anyorder.networks.unet_parts import StepEmbedding, norm
 from anyorder.networks.unet_trunk import Trunk
 
@@ -30,7 +31,8 @@ class UNet(MaskNetwork):
 
     ``attention``: pixels attend to each other at the lowest resolution, after every block there (``"every"``), in the
     middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of. ``entry``:
-    the width at which picture and mask come in, ``channels`` if it is 0.
+    the width at which picture and mask come in, ``channels`` if it is 0. ``coupled``: the number of levels of a colour
+    picture whose channels share one mixture a pixel (:mod:`anyorder.networks.colour`); 0 answers for them apart.
     """
 
     name: ClassVar[str] = "unet"
@@ -42,6 +44,7 @@ class UNet(MaskNetwork):
     dropout: float = 0.0
     modes: int = 0
     entry: int = 0
+    coupled: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +74,12 @@ class UNet(MaskNetwork):
             dropout=self.dropout,
         )
         self.norm = norm(depth)
-        self.leave = nn.Conv2d(depth, self.planes * self.layout.width, 1)
+        leaving = self.planes * self.layout.width
+        if self.coupled:
+            if self.planes != CHANNELS or self.layout.width % 3 or any(self.layout.levels):
+                raise UserError("unet: coupled channels need colour pictures and a mixture of logistics as head")
+            leaving = self.layout.width // 3 * PER_COMPONENT
+        self.leave = nn.Conv2d(depth, leaving, 1)
         nn.init.zeros_(self.leave.weight)
         scale = torch.tensor([2 / (levels - 1) if levels > 1 else 0.0 for levels in self.layout.levels])
         self.scale: Tensor
@@ -82,8 +90,12 @@ class UNet(MaskNetwork):
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         # One bias for all pixels: that of the first one, since pixels share their head.
         assert self.leave.bias is not None
+        bias = starts[: self.planes].flatten()
+        if self.coupled:
+            logits, means, scales = starts[0].chunk(3)
+            bias = torch.cat([logits, *(3 * [means]), *(3 * [scales]), torch.zeros(3 * len(logits))])
         with torch.no_grad():
-            self.leave.bias.copy_(starts[: self.planes].flatten())
+            self.leave.bias.copy_(bias)
 
     @contextmanager
     def told(self, mode: int | None) -> Iterator[None]:
@@ -103,9 +115,16 @@ class UNet(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
         *,
         modes: Int[Tensor, " batch"] | None = None,
+        told_channels: bool = False,
     ) -> Float[Tensor, "batch variables width"]:
-        """``modes``: the masking mode of each row, ``self.modes`` for none; all are in ``self.mode`` without it."""
+        """``modes``: the masking mode of each row, ``self.modes`` for none; all are in ``self.mode`` without it.
+
+        ``told_channels``: for training coupled channels, each hears of those before it in its own pixel, known or not.
+        """
         dtype = self.leave.weight.dtype
+        channels = known.unflatten(1, (-1, self.planes))
+        if self.coupled:  # a pixel is an input once all of it is known
+            known = channels.all(dim=2, keepdim=True).expand_as(channels).flatten(1)
         # Codes 0..K-1 become -1..1; real values are standardised already.
         picture = torch.where(self.coded, values * self.scale - 1, values.clamp(-FARTHEST, FARTHEST))
         picture = picture.where(known, 0.0).to(dtype)
@@ -116,6 +135,11 @@ class UNet(MaskNetwork):
         told = self._embedding(known, modes)
         pixels = self.trunk(pixels, told)
         out = self.leave(F.silu(self.norm(pixels)))
+        if self.coupled:
+            raw = out.flatten(2).transpose(1, 2)
+            pixels_values = values.unflatten(1, (-1, self.planes))
+            seen = torch.ones_like(channels) if told_channels else channels
+            return coupled(raw, pixels_values, seen, self.coupled).flatten(1, 2)
         # [batch, planes * width, height, row] -> [batch, variables, width]; channels of a pixel are neighbours.
         return out.unflatten(1, (self.planes, -1)).permute(0, 3, 4, 1, 2).flatten(1, 3)  # type: ignore[no-any-return]
 

@@ -3,9 +3,10 @@
 from anyorder.protocols.base import Protocol
 from anyorder.protocols.canonical import Canonical
 from anyorder.protocols.hashed import Hashed
+from anyorder.protocols.pixelwise import Pixelwise
 from anyorder.protocols.random import Random
 from anyorder.registry import Registry
 
 protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")
 
-__all__ = ["Canonical", "Hashed", "Protocol", "Random", "protocols"]
+__all__ = ["Canonical", "Hashed", "Pixelwise", "Protocol", "Random", "protocols"]
