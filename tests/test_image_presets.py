@@ -1,0 +1,60 @@
+"""The presets of the papers: they have the parameters that the documentation states, and take a training step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from anyorder.image_core import encoded, image_masking, image_model
+from anyorder.image_options import PRESETS, ImageOptions
+from anyorder.model import AnyOrderModel
+from anyorder.objectives import objective_for
+from anyorder.protocols import Pixelwise, Random
+
+SHAPES = {
+    "tiny": ((8, 8), 17),
+    "small": ((28, 28), 256),
+    "mnist": ((28, 28), 2),
+    "fashion_mnist": ((28, 28), 256),
+    "cifar10": ((32, 32, 3), 256),
+    "64x64": ((64, 64, 3), 256),
+}
+DOCS = Path(__file__).parents[1] / "docs" / "images.md"
+
+
+def built(preset: str) -> AnyOrderModel:
+    shape, levels = SHAPES[preset]
+    colour = len(shape) == 3
+    options = ImageOptions(preset=preset)
+    components = {"fashion_mnist": 1, "cifar10": 30, "64x64": 30}.get(preset, 5)
+    network = options.described_network(7, levels if colour else 0)
+    head = "logistic" if preset == "fashion_mnist" else "auto"
+    protocol = Pixelwise(3) if colour else Random()
+    return image_model(shape, levels, network, protocol, head=head, components=components, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_has_its_stated_size_and_takes_a_step(preset: str) -> None:
+    model = built(preset)
+    stated = re.search(rf"\| `{preset}` .*\| ([\d,]+) \|", DOCS.read_text(encoding="utf-8"))
+    assert stated is not None
+    assert sum(parameter.numel() for parameter in model.parameters()) == int(stated[1].replace(",", ""))
+    shape, levels = SHAPES[preset]
+    objective = objective_for(model, image_masking(shape))
+    pictures = np.random.default_rng(0).integers(0, levels, (2, *shape)).astype(np.uint8)
+    values = encoded(model, pictures)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    everything = torch.ones_like(values, dtype=torch.bool)
+    before = model.network.leave.weight.detach().clone()  # type: ignore[union-attr]
+    loss = -objective.scores(
+        model, values, everything, torch.zeros_like(values), torch.Generator().manual_seed(0)
+    ).mean()
+    loss.backward()
+    optimizer.step()
+    assert bool(loss.isfinite())
+    assert not torch.equal(model.network.leave.weight, before)  # type: ignore[union-attr]
