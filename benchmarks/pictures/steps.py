@@ -1,0 +1,88 @@
+"""SFARM's Figures 7 and 8: how good samples are against the number of steps and the time they take.
+
+    python benchmarks/pictures/steps.py --model MODEL [--set fashion_mnist] [--json FILE]
+
+Samples from nothing in 2, 8, 32, 128 and 512 network calls: equal groups of pixels in random order, the budget of the
+dynamic programme, and surest first. The Frechet distance is taken between features of a small classifier that is trained
+here (it is not the FID), against test pictures; the distance of as many training pictures shows what can be reached.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+
+import anyorder as ao
+from anyorder.data import images as image_sets
+from anyorder.data.picture_files import write_picture
+from anyorder.image_plots import grid, shades
+from anyorder.images import ImageModel
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measures import features, frechet, train_classifier
+
+from common import machine, write_results
+
+STEPS = (2, 8, 32, 128, 512)
+
+
+def main(
+    model: Annotated[Path, typer.Option(help="trained on the set", show_default=False)],
+    name: Annotated[str, typer.Option("--set", help="a set with labels")] = "fashion_mnist",
+    count: Annotated[int, typer.Option(help="samples of each kind")] = 256,
+    seed: int = 0,
+    json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
+    picture: Annotated[Path | None, typer.Option(help="draw samples here, a row a number of steps")] = None,
+) -> None:
+    """Draw, time and judge."""
+    torch.set_num_threads(2)
+    data, loaded = getattr(image_sets, name)(), ao.load(model)
+    assert isinstance(loaded, ImageModel)
+    judge = train_classifier(data.training, data.training_labels, data.levels, 1.0)
+    real = features(judge, data.test[:5000].astype(float), data.levels)[0]
+    best = frechet(features(judge, data.training[:count].astype(float), data.levels)[0], real)
+    lines: list[dict[str, Any]] = []
+    shown = []
+    for steps in STEPS:
+        ways = {
+            "equal groups": {"steps": steps},
+            "measured budget": {"steps": loaded.budget(data.validation[:256], steps)},
+            "surest first": {"steps": steps, "order": "confidence"},
+        }
+        line: dict[str, Any] = {"steps": steps}
+        for way, options in ways.items():
+            began = time.perf_counter()
+            drawn = loaded.sample(count, seed=seed, **options)  # type: ignore[arg-type]
+            seconds = time.perf_counter() - began
+            line[way] = round(frechet(features(judge, drawn.astype(float), data.levels)[0], real), 3)
+            if way == "equal groups":
+                line["seconds a sample"] = round(seconds / count, 4)
+                shown.append(shades(drawn[:12], data.levels))
+        lines.append(line)
+        Console(width=120).print(line)
+    if picture is not None:
+        write_picture(grid(shown), picture)
+    if json is not None:
+        write_results(
+            json,
+            {
+                "title": f"SFARM's Figures 7 and 8: steps, time and quality on {data.name}",
+                "about": f"Frechet distance of {count} samples to 5,000 test pictures in the features of a small "
+                "classifier trained here (not the FID); lower is better.",
+                "command": f"python benchmarks/pictures/steps.py --set {name} --model MODEL",
+                "seed": seed,
+                "machine": machine(),
+                "rows": lines,
+                f"distance of {count} training pictures": round(best, 3),
+            },
+        )
+
+
+if __name__ == "__main__":
+    typer.run(main)
