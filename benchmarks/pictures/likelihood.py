@@ -5,7 +5,7 @@
 Rows: the U-Net of the preset `mnist`, trained in the uniform mode alone (ARDM) and in the seven modes (SFARM), and the
 chain transformer over pixels, in random order and in MAC's orders (lexicographic, strided). The likelihood of a mask
 network is a sum over 784 steps, of which some are drawn for every test picture (unbiased; see modes.py); the chain
-transformer's is exact, all steps in one pass. Marginal: M_card, over the number of pixels. The printed SFARM (78.12 nats)
+transformer's is exact, all steps in one pass. Marginal: M_card, over the number of pixels. The printed SFARM (78.12)
 took 300 epochs on a GPU.
 """
 

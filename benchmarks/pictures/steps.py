@@ -3,8 +3,8 @@
     python benchmarks/pictures/steps.py --model MODEL [--set fashion_mnist] [--json FILE]
 
 Samples from nothing in 2, 8, 32, 128 and 512 network calls: equal groups of pixels in random order, the budget of the
-dynamic programme, and surest first. The Frechet distance is taken between features of a small classifier that is trained
-here (it is not the FID), against test pictures; the distance of as many training pictures shows what can be reached.
+dynamic programme, and surest first. The Frechet distance is taken between features of a small classifier that is
+trained here (it is not the FID), against test pictures; that of as many training pictures shows what can be reached.
 """
 
 from __future__ import annotations
