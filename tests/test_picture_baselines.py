@@ -68,12 +68,14 @@ def test_diffusion_learns_to_tell_noise() -> None:
     model = DDPM((8, 8), channels=8, blocks=1, levels=2)
     pixels = model._planes(torch.as_tensor(pictures[:200], dtype=torch.float32))
     before = float(model.loss(pixels, torch.Generator().manual_seed(1)).detach())
-    model.fit(pictures, minutes=0.05, batch=32)
+    model.fit(pictures, steps=150, batch=32)
     after = float(model.loss(pixels, torch.Generator().manual_seed(1)).detach())
     assert after < 0.8 * before
     assert before == pytest.approx(1.0, abs=0.05)  # untrained it says nothing
     with pytest.raises(UserError, match="rows of 64"):
-        model.fit(np.zeros((3, 5)), minutes=0.01)
+        model.fit(np.zeros((3, 5)), steps=1)
+    with pytest.raises(UserError, match="one budget"):
+        model.fit(pictures)
 
 
 @pytest.mark.parametrize("family", [VAE, MIWAE])

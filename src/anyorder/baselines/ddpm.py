@@ -105,23 +105,30 @@ class DDPM(nn.Module):
         self,
         values: NDArray[np.floating],
         *,
-        minutes: float,
+        minutes: float | None = None,
+        steps: int | None = None,
         batch: int = 32,
         learning_rate: float = 1e-3,
         seed: int = 0,
         threads: int = 1,
         average: float = 0.999,
     ) -> DDPM:
-        """Adam with a falling rate for so many minutes; the running average of the weights is kept."""
+        """Adam with a falling rate, for so many minutes or steps; the running average of the weights is kept."""
+        if (minutes is None) == (steps is None):
+            raise UserError("training needs one budget: set minutes or steps")
         pixels = self._planes(torch.as_tensor(values, dtype=torch.float32))
         generator = torch.Generator().manual_seed(seed)
         optimizer = torch.optim.Adam(self.parameters(), lr=learning_rate, fused=True)
         mean = {name: tensor.clone() for name, tensor in self.state_dict().items()}
         began, step = time.monotonic(), 0
+
+        def spent() -> float:
+            return step / steps if steps is not None else (time.monotonic() - began) / (60 * (minutes or 1.0))
+
         with torch_threads(threads):
-            while (spent := (time.monotonic() - began) / (60 * minutes)) < 1:
+            while (gone := spent()) < 1:
                 for group in optimizer.param_groups:
-                    group["lr"] = learning_rate * min(1.0, (step + 1) / 100, max(1 - spent, 0.0) / 0.25)
+                    group["lr"] = learning_rate * min(1.0, (step + 1) / 100, max(1 - gone, 0.0) / 0.25)
                 rows = torch.randint(len(pixels), (batch,), generator=generator)
                 optimizer.zero_grad(set_to_none=True)
                 self.loss(pixels[rows], generator).backward()

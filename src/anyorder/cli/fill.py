@@ -88,7 +88,7 @@ def fill(
         )
     found = load_any(model)
     from anyorder.images import ImageModel
-    from anyorder.tables import TableModel
+    from anyorder.text import TextModel
 
     if isinstance(found, ImageModel):
         if table is None or mask is None or out is None:
@@ -109,7 +109,7 @@ def fill(
             seed=seed,
         )
         return
-    if not isinstance(found, TableModel):
+    if isinstance(found, TextModel):
         raise UserError(f"{str(model)!r} is a model of texts: fill --text 'the q__ck br_wn f_x'")
     if any(option is not None for option in (mask, steps, mode, strip, film)) or temperature != 1:
         raise UserError("--mask, --steps, --mode, --temperature, --strip and --film are for pictures")

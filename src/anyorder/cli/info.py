@@ -12,9 +12,10 @@ from anyorder.cli.tables import load_any
 def info(model: ModelFile, as_json: Json = False) -> None:
     """What a model file holds: its variables or alphabet, and how it was trained."""
     loaded = load_any(model)
-    from anyorder.tables import TableModel
+    from anyorder.images import ImageModel
+    from anyorder.text import TextModel
 
-    if not isinstance(loaded, TableModel):
+    if isinstance(loaded, TextModel | ImageModel):
         if as_json:
             show.print_json({"card": loaded.card})
         else:

@@ -28,12 +28,13 @@ def load_any(path: Path) -> TableModel | TextModel | ImageModel:
 
 def load(path: Path) -> TableModel:
     """The model of a table in that file."""
-    from anyorder.tables import TableModel
+    from anyorder.images import ImageModel
+    from anyorder.text import TextModel
 
     model = load_any(path)
-    if not isinstance(model, TableModel):
-        what = type(model).__name__.removesuffix("Model").lower()
-        raise UserError(f"{str(path)!r} is a model of {what}s, and this command is about tables; see anyorder --help")
+    if isinstance(model, TextModel | ImageModel):
+        what = "texts" if isinstance(model, TextModel) else "pictures"
+        raise UserError(f"{str(path)!r} is a model of {what}, and this command is about tables; see anyorder --help")
     return model
 
 
