@@ -207,7 +207,7 @@ def main(
     if model is not None:
         loaded = ao.load(model)
         assert isinstance(loaded, TextModel)
-        payload["sampling"] = [row for batch in (1, 16) for row in sampling(loaded.core, batch, runs)]
+        payload["sampling"] = [row for batch in (1, 16, 64) for row in sampling(loaded.core, batch, runs)]
         payload["filling one string of 250 characters, 30 % holes"] = [filling(loaded, runs)]
     payload["presets"] = presets()
     console = Console(width=150)

@@ -2,27 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.networks.positions import Turn
 
 
-@dataclass
 class Cache:
-    """Keys and values of one block for the tokens read so far."""
+    """Keys and values of one block for the tokens read so far, in buffers with room to grow.
 
-    keys: Float[Tensor, "batch heads tokens head"]
-    values: Float[Tensor, "batch heads tokens head"]
+    Appending one token at a time to tensors would copy all of them every time.
+    """
+
+    def __init__(self, keys: Float[Tensor, "batch heads tokens head"], values: Tensor) -> None:
+        self.count = 0
+        self._keys, self._values = keys[:, :, :0], values[:, :, :0]
+        self.extend(keys, values)
+
+    @property
+    def keys(self) -> Float[Tensor, "batch heads tokens head"]:
+        return self._keys[:, :, : self.count]
+
+    @property
+    def values(self) -> Float[Tensor, "batch heads tokens head"]:
+        return self._values[:, :, : self.count]
 
     def extend(self, keys: Tensor, values: Tensor) -> None:
-        self.keys = torch.cat([self.keys, keys], dim=2)
-        self.values = torch.cat([self.values, values], dim=2)
+        """Tokens behind those that are there."""
+        end = self.count + keys.shape[2]
+        if end > self._keys.shape[2]:
+            room = (*keys.shape[:2], max(2 * end, 32), keys.shape[3])
+            grown = keys.new_empty(room), values.new_empty(room)
+            grown[0][:, :, : self.count], grown[1][:, :, : self.count] = self.keys, self.values
+            self._keys, self._values = grown
+        self._keys[:, :, self.count : end], self._values[:, :, self.count : end] = keys, values
+        self.count = end
+
+    def keep(self, count: int) -> None:
+        """The first tokens alone."""
+        self.count = count
+
+    def choose(self, index: Int[Tensor, "batch tokens"]) -> None:
+        """Each row's tokens of these places, in that order."""
+        places = index[:, None, :, None].expand(-1, self._keys.shape[1], -1, self._keys.shape[3])
+        self._keys, self._values = self.keys.gather(2, places), self.values.gather(2, places)
+        self.count = index.shape[1]
 
 
 class TransformerBlock(nn.Module):

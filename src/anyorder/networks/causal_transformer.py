@@ -78,11 +78,15 @@ class CausalTransformer(ChainNetwork):
         visible: Bool[Tensor, "#batch 1 tokens keys"] | None = None,
         cache: list[Cache] | None = None,
     ) -> Float[Tensor, "batch tokens width"]:
-        """The trunk over tokens (variable, value, next variable); without ``visible`` each sees those before it."""
+        """The trunk over tokens (variable, value, next variable); without ``visible`` each sees all those before it.
+
+        With something in the ``cache`` already that holds of a single new token only.
+        """
         tokens = self.tokens(values, variable, following)
         turns = None if self.rotary is None else (self.rotary(following), self.rotary(variable))
+        causal = visible is None and not cache
         for layer, block in enumerate(self.trunk):
-            tokens = block(tokens, visible, causal=visible is None, cache=cache, layer=layer, turns=turns)
+            tokens = block(tokens, visible, causal=causal, cache=cache, layer=layer, turns=turns)
         out: Tensor = self.norm(tokens)
         return out
 
@@ -140,7 +144,8 @@ class _CachedWalk(Walk):
         variable = _start_and(chain.prefix)
         following = _followers(torch.cat([chain.prefix, chain.order[:, :1]], dim=1), count)
         visible = _visible(variable)
-        self.shown = visible[:, :, -1:, :].clone()
+        # Only where evidence is padded is there anything to hide from the tokens to come.
+        self.shown = visible[:, :, -1:, :].clone() if bool((chain.prefix == PAD).any()) else None
         self.trunk = network.run(_values_at(values, variable), variable, following, visible, self.cache)[:, -1:]
 
     def features(self, rows: Tensor | None = None) -> Tensor:
@@ -156,7 +161,8 @@ class _CachedWalk(Walk):
             return
         following = self.order[:, self.step : self.step + 1]
         # Padding rows have ended; whatever token they add only they themselves could see.
-        self.shown = torch.cat([self.shown, torch.ones_like(self.shown[..., :1])], dim=-1)
+        if self.shown is not None:
+            self.shown = torch.cat([self.shown, torch.ones_like(self.shown[..., :1])], dim=-1)
         self.trunk = self.network.run(value[:, None], variable.clamp(min=0), following, self.shown, self.cache)
 
 
@@ -211,7 +217,7 @@ class _CachedLookahead(Lookahead):
             self.unread = self.unread[:, :0]
         trunk = self.network.run(values, variable, next_, visible[:, None], self.cache)[:, unread:]
         for layer in self.cache:  # copies are for this call alone
-            layer.keys, layer.values = layer.keys[:, :, : seen + own], layer.values[:, :, : seen + own]
+            layer.keep(seen + own)
         features: Tensor = self.network.readout(trunk, target.clamp(min=0))
         further = features[:, own:].unflatten(1, (own, reach - 1))
         return torch.cat([features[:, :own, None], further], dim=2)
@@ -228,8 +234,7 @@ class _CachedLookahead(Lookahead):
             order = (~self.shown).long().argsort(dim=1, stable=True)[:, :longest]
             self.shown = self.shown.gather(1, order)
             for layer in self.cache:
-                index = order[:, None, :, None].expand(-1, layer.keys.shape[1], -1, layer.keys.shape[3])
-                layer.keys, layer.values = layer.keys.gather(2, index), layer.values.gather(2, index)
+                layer.choose(order)
 
 
 def _start_and(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch tokens"]:
