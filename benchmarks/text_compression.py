@@ -46,12 +46,12 @@ def others(data: bytes) -> dict[str, int]:
     }
 
 
-def texts(model: TextModel) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def texts(model: TextModel, budgets: list[int]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     corpus = text8()
     text = corpus.test[:SIZE]
     rows = []
-    for calls in (None, 125, 64):
-        budget = None if calls is None else model.budget(corpus.validation, calls)
+    for calls in (None, *budgets):
+        budget = None if calls is None else model.budget(corpus.validation, calls, most=16)
         began = time.perf_counter()
         packed = compress(model, text, calls=budget)
         middle = time.perf_counter()
@@ -96,17 +96,18 @@ def tables(minutes: float) -> list[dict[str, Any]]:
 
 def main(
     model: Annotated[Path, typer.Option(help="trained on text8's training part", show_default=False)],
-    minutes: Annotated[float, typer.Option(help="of fitting each table")] = 1.0,
+    calls: Annotated[str, typer.Option(help="of windows in fewer network calls, comma-separated; or none")] = "125,64",
+    minutes: Annotated[float, typer.Option(help="of fitting each table; 0 leaves tables out")] = 1.0,
     json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
 ) -> None:
     """Compress, check the round trip, print the sizes."""
     torch.set_num_threads(1)
     loaded = ao.load(model)
     assert isinstance(loaded, TextModel)
-    rows, facts = texts(loaded)
-    others_rows = tables(minutes)
+    rows, facts = texts(loaded, [int(part) for part in calls.split(",") if part.strip()])
+    others_rows = tables(minutes) if minutes else []
     console = Console(width=140)
-    for part in (rows, others_rows):
+    for part in filter(None, (rows, others_rows)):
         table = Table(*part[0])
         for line in part:
             table.add_row(*(str(line.get(str(column.header), "")) for column in table.columns))
@@ -123,7 +124,7 @@ def main(
             "machine": machine(),
             "rows": rows,
             **facts,
-            "tables, bytes": others_rows,
+            **({"tables, bytes": others_rows} if others_rows else {}),
         }
         write_results(json, payload)
 

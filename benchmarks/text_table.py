@@ -223,17 +223,17 @@ def plot(found: dict[str, Any], path: Path) -> None:
 
     headings = ["joint", "marginal", "scattered holes", "runs of holes"]
     rows = [row for row in ROWS if row in found]
-    colours = ["#b7b7b7", "#7d7d7d", "#8ec4e8", "#2a78b8", "#d9660b"]
+    colours = dict(zip(ROWS, ("#b7b7b7", "#7d7d7d", "#8ec4e8", "#2a78b8", "#d9660b"), strict=True))
     figure, axis = plt.subplots(figsize=(9, 4), constrained_layout=True)
     width = 0.8 / len(rows)
-    for number, (row, colour) in enumerate(zip(rows, colours, strict=False)):
+    for number, row in enumerate(rows):
         means, errors = zip(*(found[row]["scores"][heading] for heading in headings), strict=True)
         places = [place + (number - len(rows) / 2 + 0.5) * width for place in range(len(headings))]
-        axis.bar(places, means, width * 0.92, yerr=errors, color=colour, label=row, error_kw={"lw": 0.8})
+        axis.bar(places, means, width * 0.92, yerr=errors, color=colours[row], label=row, error_kw={"lw": 0.8})
         for place, mean in zip(places, means, strict=True):
             axis.text(place, 0.06, f"{mean:.2f}", ha="center", rotation=90, fontsize=7, color="white")
-    axis.set_xticks(range(len(headings)), [f"{heading}, per character asked" for heading in headings], fontsize=8)
-    axis.set_ylabel("bits per character (lower is better)")
+    axis.set_xticks(range(len(headings)), headings)
+    axis.set_ylabel("bits per character asked (lower is better)")
     axis.spines[["top", "right"]].set_visible(False)
     axis.legend(frameon=False, fontsize=8, ncols=2, loc="upper left")
     axis.set_ylim(top=axis.get_ylim()[1] * 1.25)
