@@ -36,6 +36,7 @@ from anyorder.masking import Cardinality, Spans
 from anyorder.query import Query
 from anyorder.text import TextModel
 from anyorder.text_core import codes_of
+from anyorder.text_scores import bits_per
 
 from common import machine, write_results
 
@@ -81,10 +82,7 @@ def questions(windows: int) -> dict[str, Query]:
 def per_character(model: TextModel, windows: torch.Tensor, query: Query) -> tuple[float, float]:
     """Bits per asked character, and the standard error of that ratio over windows."""
     bits = torch.from_numpy(-model.nats(windows, query)) / math.log(2)
-    asked = query.asked.sum(dim=1).double()
-    mean = float(bits.sum() / asked.sum())
-    spread = (bits - mean * asked).std() / asked.mean()
-    return mean, float(spread / math.sqrt(len(bits)))
+    return bits_per(bits, query.asked.sum(dim=1).double())
 
 
 def run(row: str, minutes: float, preset: str, windows: int, seed: int, models: Path) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def main(
         line: dict[str, Any] = {"steps": steps}
         for way, options in ways.items():
             began = time.perf_counter()
-            drawn = loaded.sample(count, seed=seed, **options)  # type: ignore[arg-type]
+            drawn = loaded.sample(count, seed=seed, **options)  # type: ignore[arg-type]  # options of several kinds in one mapping
             seconds = time.perf_counter() - began
             line[way] = round(frechet(features(judge, drawn.astype(float), data.levels)[0], real), 3)
             if way == "equal groups":

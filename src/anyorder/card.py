@@ -12,6 +12,7 @@ import pandas as pd
 
 from anyorder.config import Config
 from anyorder.engines import Fitted
+from anyorder.train import Trainer
 
 
 def make_card(fitted: Fitted, settings: Config, table: pd.DataFrame, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -29,6 +30,23 @@ def make_card(fitted: Fitted, settings: Config, table: pd.DataFrame, arguments: 
         "chosen": fitted.chosen,
         "training": fitted.training,
         "scores": fitted.scores,
+    }
+
+
+def run_card(trainer: Trainer, seconds: float, scored: str, **facts: Any) -> dict[str, Any]:
+    """The card of a single run (texts, pictures); ``facts`` are what the modality has to say, its name among them."""
+    return {
+        **facts,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "training": {
+            "steps": trainer.progress.step,
+            "best_step": trainer.progress.best_step,
+            "interrupted": trainer.progress.interrupted,
+            "seconds": round(seconds, 2),
+            "parameters": sum(parameter.numel() for parameter in trainer.model.parameters()),
+        },
+        "scores": {"unit": scored, "held_out": trainer.progress.best},
     }
 
 

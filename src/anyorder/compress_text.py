@@ -24,9 +24,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from anyorder.data.text import UNKNOWN, Alphabet
-from anyorder.query import Chain, Query
+from anyorder.query import Chain, Query, padded_left
 from anyorder.range_coding import Reader, Sealed, Stream, Writer
-from anyorder.steps import Budget, call_starts, padded_left
+from anyorder.steps import Budget, call_starts
 from anyorder.text import TextModel
 from anyorder.threads import torch_threads
 

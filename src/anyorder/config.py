@@ -108,3 +108,17 @@ def checked_options(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict
                 raise UserError(f"{noun} {name!r} must be a whole number, got {value!r}")
             given = {**given, name: int(value)}
     return dict(given)
+
+
+def preset_options(
+    cls: type[Any], given: Mapping[str, Any] | None, training: Options, *, minutes: float | None, preset: str | None
+) -> dict[str, Any]:
+    """The options of a family with presets (texts, pictures), over its own defaults of ``training``."""
+    options = dict(given or {})
+    if preset is not None:
+        options["preset"] = preset
+    named = dict(options.pop("training", {}))
+    if minutes is not None:
+        named["minutes"] = minutes
+    named = checked_options(Options, named, "training option")
+    return {**checked_options(cls, options, "option"), "training": dataclasses.replace(training, **named)}

@@ -6,7 +6,6 @@ import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anyorder.card import versions
+from anyorder.card import run_card
 from anyorder.curves import curves_to
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.device import check_run, chosen_device, run_folder
@@ -117,23 +116,16 @@ def fit_images(
     with training_bar(progress) as watch:
         trainer.run(watch=watch)
     core = trainer.finish().cpu()
-    card = {
-        "modality": "images",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "pictures": {"shape": list(shape), "levels": levels, "modes": modes if _told(core) else []},
-        "data": {"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
-        "arguments": {"seed": seed, "levels": levels},
-        "config": options.to_json(),
-        "training": {
-            "steps": trainer.progress.step,
-            "best_step": trainer.progress.best_step,
-            "interrupted": trainer.progress.interrupted,
-            "seconds": round(time.monotonic() - began, 2),
-            "parameters": sum(parameter.numel() for parameter in core.parameters()),
-        },
-        "scores": {"unit": "nats per value, held-out pictures, random queries", "held_out": trainer.progress.best},
-    }
+    card = run_card(
+        trainer,
+        time.monotonic() - began,
+        "nats per value, held-out pictures, random queries",
+        modality="images",
+        pictures={"shape": list(shape), "levels": levels, "modes": modes if _told(core) else []},
+        data={"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
+        arguments={"seed": seed, "levels": levels},
+        config=options.to_json(),
+    )
     return ImageModel(core, card)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyorder.config import checked_options
+from anyorder.config import preset_options
 from anyorder.errors import UserError, nearest
 from anyorder.train import Options
 
@@ -72,14 +72,7 @@ class ImageOptions:
         cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, preset: str | None = None
     ) -> ImageOptions:
         """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it."""
-        options = dict(given or {})
-        if preset is not None:
-            options["preset"] = preset
-        training = dict(options.pop("training", {}))
-        if minutes is not None:
-            training["minutes"] = minutes
-        training = checked_options(Options, training, "training option")
-        return cls(**checked_options(cls, options, "option"), training=dataclasses.replace(cls().training, **training))
+        return cls(**preset_options(cls, given, cls().training, minutes=minutes, preset=preset))
 
     def described_network(self, modes: int, coupled: int = 0) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network; other networks than the U-Net have their own."""

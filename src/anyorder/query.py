@@ -160,3 +160,8 @@ def ordered(
     order = by_key.gather(1, arranged).where(inside.gather(1, arranged), PAD)
     longest = int(mask.sum(dim=1).max()) if mask.numel() else 0
     return order[:, order.shape[1] - longest :] if pad_left else order[:, :longest]
+
+
+def padded_left(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
+    """Padding to the left, the rest in its own order: a row that has ended has padding at the end of its path."""
+    return path.gather(1, (path != PAD).long().argsort(dim=1, stable=True))

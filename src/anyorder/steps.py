@@ -24,7 +24,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.query import Chain, Query
+from anyorder.query import Chain, Query, padded_left
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,3 @@ def draw_by_confidence(
         values = values.index_put((row, target), drawn)
         known[row, target], left[row, target] = True, False
     return values
-
-
-def padded_left(prefix: Tensor) -> Tensor:
-    """Padding to the left, the rest in its own order: a row that has ended has padding at the end of its path."""
-    return prefix.gather(1, (prefix >= 0).long().argsort(dim=1, stable=True))

@@ -7,14 +7,14 @@ calls of a network are one function seen from three sides, and no value of an un
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.heads.base import Head
 from anyorder.layout import Layout
 from anyorder.networks.base import Network
 from anyorder.protocols.base import Protocol
-from anyorder.query import Chain, Query, ordered
+from anyorder.query import Chain, Query, ordered, padded_left
 
 
 def mixed_layout() -> Layout:
@@ -132,7 +132,7 @@ def check_calls_agree(network: Network, seed: int = 0, tolerance: float = 1e-10)
         _close(walk.features()[here], along[:, step][here], tolerance, f"walk and along differ at step {step}")
         walk.tell(values[rows, target])
         path = torch.cat([chain.prefix, chain.order[:, :step]], dim=1)
-        prefix = _left_padded(path)
+        prefix = padded_left(path)
         beside = network.beside(values, chain.known_before(step), prefix)
         _close(beside[rows, target][here], along[:, step][here], tolerance, f"beside and along differ at step {step}")
 
@@ -154,8 +154,3 @@ def _close(one: Tensor, other: Tensor, tolerance: float, message: str) -> None:
     if one.numel():
         gap = (one - other).abs().max().item()
         assert gap <= tolerance, f"{message} (by {gap:.2g})"
-
-
-def _left_padded(path: Tensor) -> Tensor:
-    order: Bool[Tensor, "batch steps"] = path != -1
-    return path.gather(1, order.long().argsort(dim=1, stable=True))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from anyorder.card import versions
+from anyorder.card import run_card
 from anyorder.curves import curves_to
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
 from anyorder.device import check_run, chosen_device, run_folder
@@ -103,21 +102,19 @@ def fit_text(
     with training_bar(progress) as watch:
         trainer.run(watch=watch)
     core = trainer.finish().cpu()
-    card = {
-        "modality": "text",
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
-        "data": {"characters": len(text), "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:16]},
-        "arguments": {"seed": seed, "length": length},
-        "config": options.to_json(),
-        "training": {
-            "steps": trainer.progress.step,
-            "best_step": trainer.progress.best_step,
-            "interrupted": trainer.progress.interrupted,
-            "seconds": round(time.monotonic() - began, 2),
-            "parameters": sum(parameter.numel() for parameter in core.parameters()),
-        },
-        "scores": {"unit": "nats per character, held-out text, random queries", "held_out": trainer.progress.best},
-    }
+    card = run_card(
+        trainer,
+        time.monotonic() - began,
+        "nats per character, held-out text, random queries",
+        modality="text",
+        alphabet={"symbols": alphabet.symbols, "unit": alphabet.unit},
+        data={"characters": len(text), "fingerprint": _fingerprint(text)},
+        arguments={"seed": seed, "length": length},
+        config=options.to_json(),
+    )
     return TextModel(core, card)
+
+
+def _fingerprint(text: str) -> str:
+    """Tells whether two models saw the same corpus; half a surrogate is a character like any other."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from anyorder.config import checked_options
+from anyorder.config import preset_options
 from anyorder.errors import UserError, nearest
 from anyorder.train import Options
 
@@ -36,7 +36,7 @@ class TextOptions:
     training: Options = field(
         default_factory=lambda: Options(
             minutes=10.0,
-            batch=8,  # of 250 characters: many small steps learn more in minutes than few large ones
+            batch=8,  # of 250 characters: many small steps, since a budget is in minutes
             learning_rate=2e-3,
             validate_every=400,
             validation_queries=128,
@@ -56,18 +56,11 @@ class TextOptions:
         cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, preset: str | None = None
     ) -> TextOptions:
         """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it."""
-        options = dict(given or {})
-        if preset is not None:
-            options["preset"] = preset
-        training = dict(options.pop("training", {}))
-        if minutes is not None:
-            training["minutes"] = minutes
-        training = checked_options(Options, training, "training option")
-        return cls(**checked_options(cls, options, "option"), training=dataclasses.replace(cls().training, **training))
+        return cls(**preset_options(cls, given, cls().training, minutes=minutes, preset=preset))
 
     def described_network(self) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network."""
-        # Windows are cut anywhere, so only distances mean something: learned positions are slower to learn.
+        # Windows are cut anywhere, so only distances mean something.
         if "transformer" not in str(self.network.get("name")):
             return dict(self.network)  # another family has other sizes
         return {"positions": "rotary", **PRESETS[self.preset], **self.network}

@@ -57,10 +57,10 @@ def score_text(
     means, errors = {}, {}
     for name, (known, wanted) in asked.items():
         bits = _bits(model, windows, known, wanted)
-        means[name], errors[name] = _ratio(bits, wanted.sum(dim=1).double())
+        means[name], errors[name] = bits_per(bits, wanted.sum(dim=1).double())
         if name == "marginal":
             over = torch.full_like(bits, float(size))
-            means["marginal_per_length"], errors["marginal_per_length"] = _ratio(bits, over)
+            means["marginal_per_length"], errors["marginal_per_length"] = bits_per(bits, over)
     return TextScores(**means, errors=errors if len(windows) > 1 else None, windows=len(windows), length=size)
 
 
@@ -70,8 +70,8 @@ def _bits(model: TextModel, windows: Tensor, known: Tensor, asked: Tensor) -> Fl
     return torch.from_numpy(-model.nats(torch.nn.functional.pad(windows, spare), query)) / math.log(2)
 
 
-def _ratio(bits: Float[Tensor, " windows"], count: Float[Tensor, " windows"]) -> tuple[float, float]:
-    """Sum over sum, and the standard error of that."""
+def bits_per(bits: Float[Tensor, " windows"], count: Float[Tensor, " windows"]) -> tuple[float, float]:
+    """Bits per ``count``: sum over sum, and the standard error of that."""
     mean = float(bits.sum() / count.sum())
     if len(bits) == 1:
         return mean, math.nan

@@ -82,10 +82,10 @@ class HeadCell(Observation):
         self.size = head.size  # type: ignore[misc]  # of this one, not of all
 
     def log_prob(self, values: Tensor, parameters: Tensor) -> Tensor:
-        return self.head(parameters).log_prob(values)  # type: ignore[no-any-return]
+        return self.head(parameters).log_prob(values)  # type: ignore[no-any-return]  # a module's call is untyped
 
     def sample(self, parameters: Tensor, generator: torch.Generator) -> Tensor:
-        return self.head(parameters).sample(generator)  # type: ignore[no-any-return]
+        return self.head(parameters).sample(generator)  # type: ignore[no-any-return]  # as above
 
 
 observation_models: dict[str, Observation] = {"gaussian": GaussianCell(), "student": StudentCell()}

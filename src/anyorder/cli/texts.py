@@ -114,7 +114,7 @@ def sample_text(
         seed=seed,
         drafts=drafts,
         calls=spent,
-        order=order,  # type: ignore[arg-type]
+        order=order,  # type: ignore[arg-type]  # checked there
     )
     if calls is not None or order == "confidence":
         told = "" if held_out is not None or calls is None else "; --held-out TEXT predicts what that costs"
