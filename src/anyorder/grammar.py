@@ -145,22 +145,19 @@ def parse_names(text: str) -> list[str]:
 def write_question(question: Question) -> str:
     """The text that :func:`parse_question` reads back as ``question``."""
     form = question.form
-    quoted = "()[]" + (";" if form == "I" else "") if form else ""
-    asked = ", ".join(_item(name, question.values.get(name), quoted) for name in question.asked)
-    if form == "I":
-        asked += "; " + ", ".join(write_word(name, quoted) for name in question.beside)
-    evidence = ", ".join(_item(name, value, quoted) for name, value in question.evidence.items())
-    text = f"{asked} | {evidence}" if evidence else asked
+    text = _written(question, "()[]" + (";" if form == "I" else "") if form else "")
     if form:
         return f"E[{text}]" if form == "E" else f"{form}({text})"
-    # A column that is called P(x) must not be taken for a probability.
-    return write_question_quoted(question) if _OPENED.match(text) else text
+    # A column that is called P(x) must not be taken for a probability: then every word with a bracket is quoted.
+    return _written(question, "()[]") if _OPENED.match(text) else text
 
 
-def write_question_quoted(question: Question) -> str:
-    """As :func:`write_question`, every word with a bracket between quotes."""
-    asked = ", ".join(_item(name, question.values.get(name), "()[]") for name in question.asked)
-    evidence = ", ".join(_item(name, value, "()[]") for name, value in question.evidence.items())
+def _written(question: Question, quoted: str) -> str:
+    """What stands on both sides of the bar; words with a letter of ``quoted`` stand between quotes."""
+    asked = ", ".join(_item(name, question.values.get(name), quoted) for name in question.asked)
+    if question.form == "I":
+        asked += "; " + ", ".join(write_word(name, quoted) for name in question.beside)
+    evidence = ", ".join(_item(name, value, quoted) for name, value in question.evidence.items())
     return f"{asked} | {evidence}" if evidence else asked
 
 
