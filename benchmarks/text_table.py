@@ -12,9 +12,10 @@ joint        all characters of a window, from nothing
 marginal     u from M_card: -log2 p(x_u) over the length of the window (MAC's "per N"), and over |u|
 conditional  the holes of a window, 30 % of it scattered or in runs of six on average, given all the rest
 
-± is the standard error over windows, given these questions. What a row was not trained for (holes under MAC; all
-but the joint from left to right alone) stands in brackets. A mask network needs a pass for every character, so the
-windows are few.
+± is the standard error over windows, given these questions; rows are also compared window by window with the chain
+network in MAC's order, which is what the error of a difference needs. What a row was not trained for (holes under
+MAC; all but the joint from left to right alone) stands in brackets. A mask network needs a pass for every character,
+so the windows are few.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ MASK, CHAIN = {"name": "bidirectional_transformer"}, {"name": "causal_transforme
 RANDOM, MAC = {"name": "random"}, {"name": "canonical"}
 
 MAC_ROW = "mask network, MAC order (MAC)"
+OURS = "chain network, MAC order"
 LEFT_TO_RIGHT = "chain network, left to right only"
 ROWS: dict[str, dict[str, Any]] = {
     "mask network, random order (ARDM)": {"network": MASK, "protocol": RANDOM, "masking": WHOLE},
@@ -57,7 +59,7 @@ ROWS: dict[str, dict[str, Any]] = {
         "objective": {"name": "parallel", "reweight": True},
     },
     "chain network, random order": {"network": CHAIN, "protocol": RANDOM},
-    "chain network, MAC order": {"network": CHAIN, "protocol": MAC},
+    OURS: {"network": CHAIN, "protocol": MAC},
     LEFT_TO_RIGHT: {"network": CHAIN, "protocol": MAC, "masking": SUFFIX},
 }
 HOLES = ("scattered holes", "runs of holes")
@@ -79,10 +81,9 @@ def questions(windows: int) -> dict[str, Query]:
     }
 
 
-def per_character(model: TextModel, windows: torch.Tensor, query: Query) -> tuple[float, float]:
-    """Bits per asked character, and the standard error of that ratio over windows."""
-    bits = torch.from_numpy(-model.nats(windows, query)) / math.log(2)
-    return bits_per(bits, query.asked.sum(dim=1).double())
+def bits_of(model: TextModel, windows: torch.Tensor, query: Query) -> torch.Tensor:
+    """Bits of all that is asked of each window."""
+    return torch.from_numpy(-model.nats(windows, query)) / math.log(2)
 
 
 def run(row: str, minutes: float, preset: str, windows: int, seed: int, models: Path) -> dict[str, Any]:
@@ -109,10 +110,13 @@ def asked(model: TextModel, windows: int) -> dict[str, Any]:
     corpus = text8()
     test = Windows(codes_of(model.alphabet, corpus.test), LENGTH).spread(windows)
     began = time.monotonic()
-    scores = {heading: per_character(model, test, query) for heading, query in questions(windows).items()}
+    asked_for = questions(windows)
+    bits = {heading: bits_of(model, test, query) for heading, query in asked_for.items()}
+    scores = {heading: bits_per(bits[heading], query.asked.sum(dim=1).double()) for heading, query in asked_for.items()}
     training = model.card["training"]
     return {
         "scores": scores,
+        "bits": {heading: [round(number, 4) for number in part.tolist()] for heading, part in bits.items()},
         "parameters": training["parameters"],
         "steps": training["steps"],
         "seconds": training["seconds"],
@@ -161,7 +165,7 @@ def main(
             write_results(json, payload(found, options))
             continue
         found[row] = run(row, minutes, preset, windows, seed, models)
-        console.print(f"{row}: {found[row]}")
+        console.print(f"{row}: {found[row]['scores']}")
         write_results(json, payload(found, options))
     plot(found, picture)
     lines = payload(found, options)["rows"]
@@ -210,6 +214,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "seed": options["seed"],
         "machine": machine(),
         "rows": lines,
+        "above the chain network in MAC's order, bits per character": paired(found, options["windows"]),
         **distances(found),
         "details": {"options": options, "by_row": found},
     }
@@ -239,9 +244,25 @@ def plot(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=140)
 
 
+def paired(found: dict[str, Any], windows: int) -> list[dict[str, Any]]:
+    """How far every other row is above the chain network in MAC's order, with the error of that difference."""
+    ours = found.get(OURS)
+    lines = []
+    for row in ROWS:
+        if ours is None or row == OURS or "bits" not in found.get(row, {}):
+            continue
+        line = {"row": row}
+        for heading, query in questions(windows).items():
+            more = torch.tensor(found[row]["bits"][heading]) - torch.tensor(ours["bits"][heading])
+            mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
+            line[heading] = f"{mean:+.3f} ± {error:.3f}"
+        lines.append(line)
+    return lines
+
+
 def distances(found: dict[str, Any]) -> dict[str, Any]:
     """How far the any-order chain network is from the one that only goes left to right."""
-    ours, ordinary = (found.get(row) for row in ("chain network, MAC order", LEFT_TO_RIGHT))
+    ours, ordinary = (found.get(row) for row in (OURS, LEFT_TO_RIGHT))
     if ours is None or ordinary is None:
         return {}
     distance = ours["scores"]["joint"][0] / ordinary["scores"]["joint"][0] - 1

@@ -64,13 +64,16 @@ def text_model(
 
 
 def text_masking(alphabet: Alphabet, network: Any) -> Masking:
-    """The questions people ask of a text, in equal parts: scattered holes, runs, words, continuations, short texts."""
+    """The questions people ask of a text: half of them scattered holes, then runs, words, continuations, short texts.
+
+    Scattered holes are the slowest to learn, and what is learned of them serves the others as well.
+    """
     evidence = Cardinality(least=0, spare=1)
     parts: list[Masking] = [Conditional(evidence), Spans(), Suffix(), Stretch(Conditional(evidence), LEAST_STRETCH)]
     spaces = tuple(code for code, symbol in enumerate(alphabet.symbols) if symbol.isspace())
     if spaces and isinstance(network, ChainNetwork):  # mask networks draw their edges without looking at the text
         parts.append(Words(spaces))
-    return Mixture(tuple(parts), (1.0,) * len(parts))
+    return Mixture(tuple(parts), (len(parts) - 1.0, *(1.0 for _ in parts[1:])))
 
 
 def codes_of(alphabet: Alphabet, text: str) -> Int[Tensor, " positions"]:
