@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import typer
 
 from anyorder.atomic import atomic_path
 
@@ -47,6 +48,19 @@ def write_results(path: str | Path, payload: Mapping[str, Any]) -> None:
     with atomic_path(path) as beside:
         # NaN and infinity are not JSON: better to stop here than to write what others cannot read.
         beside.write_text(json.dumps(payload, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def earlier(path: Path, options: Mapping[str, Any], key: str) -> Any:
+    """What a result file holds under this key of its details, to go on with; {} if there is none yet.
+
+    A file that was made with other options is refused: its figures do not belong beside new ones.
+    """
+    if not path.exists():
+        return {}
+    details = json.loads(path.read_text(encoding="utf-8"))["details"]
+    if details["options"] != options:
+        raise typer.BadParameter(f"{path} was made with {details['options']}: give the same, or another --json")
+    return details[key]
 
 
 def _processor() -> str:

@@ -66,6 +66,7 @@ LAYERS: list[tuple[str, ...]] = [
             "images",
             "image_fit",
             "image_plots",
+            "image_scores",
             "text_scores",
             "text_plots",
             "text",

@@ -7,17 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anyorder.demo_images import energy_score, holes, neighbours, rmse, run_image_demo
+from anyorder.demo_images import holes, neighbours, rmse, run_image_demo
 
 
 def test_scores_by_hand() -> None:
     missing = np.array([[True, False], [True, False]])
     truth = np.array([[[3, 0], [4, 0]]])
     assert rmse(np.zeros((1, 2, 2)), truth, missing) == pytest.approx(np.sqrt(12.5))
-    # Two draws, at the truth and at nothing: E|X - x| = 2.5, E|X - X'| = 5 between the two different ones.
-    draws = np.stack([truth, np.zeros((1, 2, 2))]).astype(float)
-    assert energy_score(draws, truth, missing) == pytest.approx(2.5 - 5 / 2)
-    assert energy_score(np.stack([truth, truth]).astype(float), truth, missing) == pytest.approx(0.0)
 
 
 def test_neighbours_look_at_known_pixels_alone() -> None:

@@ -90,6 +90,21 @@ def test_fills_follow_the_model_and_keep_what_is_known() -> None:
     assert np.array_equal(model.fill(picture, known, draws=3, seed=5), model.fill(picture, known, draws=3, seed=5))
 
 
+def test_a_stack_is_filled_picture_by_picture() -> None:
+    model = untrained((2, 2), 2)
+    pictures = np.array([[[1, 0], [0, 1]], [[0, 0], [1, 1]]])
+    masks = np.array([[[True, False], [True, True]], [[False, False], [True, False]]])
+    filled = model.fill(pictures, masks, draws=4000, seed=3)
+    assert filled.shape == (4000, 2, 2, 2)
+    assert (filled[:, masks] == pictures[masks]).all()
+    for number in range(2):
+        alone = model.fill(pictures[number], masks[number], draws=4000, seed=4)
+        codes = [part.reshape(4000, 4) @ np.array([1, 2, 4, 8]) for part in (filled[:, number], alone)]
+        counts = np.array([np.bincount(code, minlength=16) for code in codes])
+        assert stats.chi2_contingency(counts[:, counts.sum(axis=0) > 0]).pvalue > 1e-3
+    assert model.fill(pictures, masks[0], draws=2).shape == (2, 2, 2, 2)
+
+
 def test_one_step_draws_all_pixels_side_by_side() -> None:
     model = untrained((2, 2), 2)
     drawn = model.sample(5000, steps=1, seed=0).reshape(-1, 4)
@@ -220,6 +235,7 @@ def test_mistakes_in_questions_are_named() -> None:
     picture, known = np.zeros((2, 2)), np.zeros((2, 2), dtype=bool)
     for arguments, words in (
         ({"picture": np.zeros((3, 2))}, "shape"),
+        ({"picture": np.zeros((0, 2, 2))}, "shape"),
         ({"known": np.zeros((2, 2))}, "booleans"),
         ({"known": np.zeros((3, 3), dtype=bool)}, "must have the shape"),
         ({"draws": 0}, "draws"),

@@ -10,7 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "pictures"))
 from holes import FAMILIES
-from measures import energy_score, frechet, psnr, ssim
+from measures import frechet, inception_distance
+
+from anyorder.image_scores import energy_score, psnr, ssim
 
 
 def test_psnr_and_ssim() -> None:
@@ -30,6 +32,12 @@ def test_energy_score_sees_missing_pixels_alone() -> None:
     draws = np.zeros((2, 1, 2, 2))
     draws[0, 0] = [[9, 3], [4, 9]]  # at distance 5 in the missing pixels, 9s are not counted
     assert energy_score(draws, truth, known, 1.0)[0] == pytest.approx(2.5 - 5 / 2)
+
+
+def test_the_real_fid_needs_its_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    pictures = np.zeros((4, 8, 8), dtype=np.uint8)
+    assert inception_distance(pictures, pictures) is None
 
 
 def test_frechet_of_gaussians() -> None:

@@ -11,7 +11,6 @@ resamplings (the paper: 250, 10, 10 on pictures eighty times as large). Ours: 64
 
 from __future__ import annotations
 
-import json as json_module
 import sys
 import time
 from collections.abc import Callable
@@ -33,14 +32,15 @@ from anyorder.data.images import PictureSet
 from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
 from anyorder.image_plots import grid, hidden, shades
+from anyorder.image_scores import energy_score, psnr, ssim
 from anyorder.lattice import Lattice
 from anyorder.warp import Warp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES
-from measures import energy_score, features, psnr, ssim, standard_error, train_classifier
+from measures import features, standard_error, train_classifier
 
-from common import machine, write_results
+from common import earlier, machine, write_results
 
 LATENT, DRAWS, THREADS = 32, 10, 2
 Fill = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[np.float64]]
@@ -52,11 +52,7 @@ def ours(data: PictureSet, minutes: float, seed: int) -> tuple[Fill, int]:
     )
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
-        drawn = [
-            model.fill(picture, mask, draws=DRAWS, steps=64, seed=seed)
-            for picture, mask in zip(pictures, known, strict=True)
-        ]
-        return np.stack(drawn, axis=1).astype(np.float64)
+        return model.fill(pictures, known, draws=DRAWS, steps=64, seed=seed).astype(np.float64)
 
     return fill, model.card["training"]["parameters"]
 
@@ -139,12 +135,7 @@ def main(
     torch.set_num_threads(THREADS)
     data = getattr(image_sets, name)()
     options = {"minutes": minutes, "set": name, "count": count, "seed": seed}
-    found: dict[str, Any] = {}
-    if resume and json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"] != options:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
-        found = details["by_row"]
+    found: dict[str, Any] = earlier(json, options, "by_row") if resume else {}
     test = data.test[np.random.default_rng(0).permutation(len(data.test))[:count]]
     known = {
         share: FAMILIES[f"random, {share} %"](count, *test.shape[1:3], np.random.default_rng(share)) for share in SHARES

@@ -34,7 +34,7 @@ from anyorder.query import Query
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from modes import conditional
 
-from common import machine, write_results
+from common import earlier, machine, write_results
 
 CHAIN = {"name": "causal_transformer", "positions": "rotary", "width": 128, "blocks": 4, "heads": 4}
 MARGINAL = {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}}
@@ -130,12 +130,7 @@ def main(
     torch.set_num_threads(2)
     models.mkdir(parents=True, exist_ok=True)
     options = {"minutes": minutes, "count": count, "seed": seed}
-    found: dict[str, Any] = {}
-    if resume and json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"] != options:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
-        found = details["by_row"]
+    found: dict[str, Any] = earlier(json, options, "by_row") if resume else {}
     for row in [part.strip() for part in rows.split(";") if part.strip()] or list(ROWS):
         if resume and row in found:
             continue

@@ -1,66 +1,26 @@
-"""How good fills and samples of pictures are.
+"""Judging pictures by a classifier: agreement, and the distance of two sets of pictures.
 
-psnr, ssim       of the mean of several fills against the truth (Wang et al. 2004; windows of 7 x 7)
-energy score     E|X - x| - E|X - X'| / 2 of the missing pixels, in units of the full range: proper, so it rewards draws
-                 that are right and as varied as they should be
 agreement        how often a classifier says the same of a fill as of the truth
 Frechet          between features of two sets of pictures in the last hidden layer of that classifier. It is trained
                  here and small: this is *not* the FID, whose features are those of Inception on ImageNet
+FID              by the package torch-fidelity, where it is installed and Inception's weights are in torch's own cache
 """
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 Array = NDArray[np.float64]
-
-
-def psnr(guess: Array, truth: Array, most: float) -> float:
-    """Mean over pictures, in decibels; ``most`` is the greatest level."""
-    error = ((guess - truth) ** 2).reshape(len(truth), -1).mean(axis=1)
-    return float((10 * np.log10(most**2 / np.maximum(error, 1e-12))).mean())
-
-
-def ssim(guess: Array, truth: Array, most: float, window: int = 7) -> float:
-    """Mean structural similarity over pictures and windows."""
-    one, other = (torch.as_tensor(part, dtype=torch.float64)[:, None] for part in (guess, truth))
-
-    def mean(values: Tensor) -> Tensor:
-        return F.avg_pool2d(values, window, stride=1)
-
-    count = window**2
-    first, second = mean(one), mean(other)
-    # Sample variances and covariance of every window.
-    spread = count / (count - 1)
-    var_one = (mean(one * one) - first**2) * spread
-    var_other = (mean(other * other) - second**2) * spread
-    together = (mean(one * other) - first * second) * spread
-    small, smaller = (0.01 * most) ** 2, (0.03 * most) ** 2
-    top = (2 * first * second + small) * (2 * together + smaller)
-    bottom = (first**2 + second**2 + small) * (var_one + var_other + smaller)
-    return float((top / bottom).mean())
-
-
-def energy_score(draws: Array, truth: Array, known: NDArray[np.bool_], most: float) -> Array:
-    """Of each picture; ``draws`` are [draws, pictures, height, width]."""
-    missing = ~known.reshape(len(truth), -1)
-    drawn = draws.reshape(len(draws), len(truth), -1) / most
-    real = truth.reshape(len(truth), -1) / most
-
-    def distance(one: Array, other: Array) -> Array:
-        return np.sqrt((((one - other) ** 2) * missing).sum(axis=-1))
-
-    count = len(drawn)
-    right = distance(drawn, real).mean(axis=0)
-    apart = sum(distance(drawn[one], drawn[other]) for one in range(count) for other in range(one))
-    return np.asarray(right - apart / (count * (count - 1)))
 
 
 class Classifier(nn.Module):
@@ -125,6 +85,37 @@ def frechet(one: Array, other: Array) -> float:
     root = root[0] if isinstance(root, tuple) else root
     gap = one.mean(axis=0) - other.mean(axis=0)
     return float(gap @ gap + np.trace(first) + np.trace(second) - 2 * np.trace(root.real))
+
+
+def inception_distance(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float | None:
+    """The real FID of two sets of grey or colour pictures; None where the package or its weights are not at hand.
+
+    Nothing is downloaded: torch-fidelity would fetch 90 MB without asking.
+    """
+    weights = Path(torch.hub.get_dir()) / "checkpoints" / "weights-inception-2015-12-05-6726825d.pth"
+    if importlib.util.find_spec("torch_fidelity") is None or not weights.exists():
+        return None
+    from torch_fidelity import calculate_metrics
+
+    sets = []
+    for pictures in (one, other):
+        colour = pictures if pictures.ndim == 4 else np.repeat(pictures[..., None], 3, axis=3)
+        sets.append(_Stack(torch.as_tensor(colour).permute(0, 3, 1, 2)))
+    found = calculate_metrics(input1=sets[0], input2=sets[1], fid=True, cuda=torch.cuda.is_available())
+    return float(found["frechet_inception_distance"])
+
+
+class _Stack(Dataset[Tensor]):
+    """Pictures one by one, as the package wants them."""
+
+    def __init__(self, pictures: Tensor) -> None:
+        self.pictures = pictures
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self.pictures[index]
 
 
 def standard_error(values: Array) -> float:

@@ -11,7 +11,6 @@ error over pictures. The fills of some test pictures are drawn as a grid.
 
 from __future__ import annotations
 
-import json as json_module
 import math
 import sys
 from pathlib import Path
@@ -33,7 +32,7 @@ from anyorder.images import ImageModel
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, GROUPS
 
-from common import machine, write_results
+from common import earlier, machine, write_results
 
 SETS = {"fashion_mnist": "Fashion-MNIST", "binarized_mnist": "binarised MNIST", "digits": "digits"}
 ROWS = {
@@ -100,8 +99,7 @@ def fill_rows(model: ImageModel, test: NDArray[np.uint8], levels: int, seed: int
     rows = []
     for family in ("left half", "lower half", "patch inside", "all around a patch", "random, 90 %"):
         known = FAMILIES[family](len(test), *test.shape[1:3], np.random.default_rng(4))
-        filled = [model.fill(picture, mask, steps=64, seed=seed)[0] for picture, mask in zip(test, known, strict=True)]
-        rows.append((family, known, np.stack(filled)))
+        rows.append((family, known, model.fill(test, known, steps=64, seed=seed)[0]))
     return rows
 
 
@@ -120,12 +118,7 @@ def main(
     torch.set_num_threads(2)
     models.mkdir(parents=True, exist_ok=True)
     options = {"minutes": minutes, "count": count, "steps": steps, "seed": seed}
-    found: dict[str, Any] = {}
-    if json.exists() and resume:
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"] != options:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
-        found = details["by_set"]
+    found: dict[str, Any] = earlier(json, options, "by_set") if resume else {}
     console = Console(width=140)
     for name in [part.strip() for part in sets.split(",")]:
         grids = {}

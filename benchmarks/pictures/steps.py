@@ -25,7 +25,7 @@ from anyorder.image_plots import grid, shades
 from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measures import features, frechet, train_classifier
+from measures import features, frechet, inception_distance, train_classifier
 
 from common import machine, write_results
 
@@ -63,6 +63,9 @@ def main(
             line[way] = round(frechet(features(judge, drawn.astype(float), data.levels)[0], real), 3)
             if way == "equal groups":
                 line["seconds a sample"] = round(seconds / count, 4)
+                real_fid = inception_distance(drawn, data.test[:5000])
+                if real_fid is not None:
+                    line["FID"] = round(real_fid, 2)
                 shown.append(shades(drawn[:12], data.levels))
         lines.append(line)
         Console(width=120).print(line)

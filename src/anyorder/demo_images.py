@@ -1,9 +1,9 @@
 """The demonstration on pictures: fit scikit-learn's digits, hide parts of digits the model has not seen, fill them.
 
-The rival is the nearest neighbour: the training digit that is nearest in the known pixels gives the missing ones. Both
-are judged by the root mean square error of the missing pixels, and by the energy score of draws, which rewards
-being right and being as uncertain as one should be. The picture has, column by column: the digit, what is known of it,
-four draws, their mean.
+The rivals are nearest neighbours: the training digits nearest in the known pixels give the missing ones, as many as
+there are draws. Both are judged by the root mean square error of their means on the missing pixels, and by the energy
+score, which rewards being right and being as uncertain as one should be. The picture has, column by column: the digit,
+what is known of it, four draws, their mean.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from anyorder.data.images import digits
 from anyorder.data.picture_files import write_picture
 from anyorder.image_fit import fit_images
 from anyorder.image_plots import grid, hidden, shades
+from anyorder.image_scores import energy_score
 
-SHOWN, DRAWS, STEPS = 8, 12, 12
+SHOWN, DRAWS, TESTED = 8, 12, 64
 
 
 def run_image_demo(out: Path, *, minutes: float = 1.5, seed: int = 0, progress: bool = False) -> dict[str, Any]:
@@ -36,31 +37,24 @@ def run_image_demo(out: Path, *, minutes: float = 1.5, seed: int = 0, progress: 
         seed=seed,
         progress=progress,
     )
-    test = data.test[:24]
+    test = data.test[:TESTED]
     rows: list[np.ndarray] = []
     scores: list[dict[str, Any]] = []
     for name, known in holes().items():
-        filled = np.stack(
-            [
-                model.fill(picture, known, draws=DRAWS, steps=STEPS, seed=seed + number)
-                for number, picture in enumerate(test)
-            ],
-            axis=1,
-        ).astype(np.float64)
+        filled = model.fill(test, known, draws=DRAWS, seed=seed).astype(np.float64)
         nearest = neighbours(data.training, test, known)
-        missing = ~known
+        missing, masks = ~known, np.broadcast_to(known, test.shape)
         scores.append(
             {
                 "hidden": name,
                 "anyorder RMSE": rmse(filled.mean(axis=0), test, missing),
-                "neighbour RMSE": rmse(nearest[0], test, missing),
-                "anyorder energy score": energy_score(filled, test, missing),
-                "neighbours' energy score": energy_score(nearest, test, missing),
+                "neighbours' RMSE": rmse(nearest.mean(axis=0), test, missing),
+                "anyorder energy score": float(energy_score(filled, test, masks, data.levels - 1).mean()),
+                "neighbours' energy score": float(energy_score(nearest, test, masks, data.levels - 1).mean()),
             }
         )
         shown = slice(len(rows), len(rows) + SHOWN)
-        masks = np.broadcast_to(known, (SHOWN, *known.shape))
-        columns = [shades(test[shown], data.levels), hidden(shades(test[shown], data.levels), masks)]
+        columns = [shades(test[shown], data.levels), hidden(shades(test[shown], data.levels), masks[shown])]
         columns += [shades(filled[draw, shown], data.levels) for draw in range(4)]
         columns.append(shades(filled[:, shown].mean(axis=0), data.levels))
         rows += [np.stack([column[digit] for column in columns]) for digit in range(SHOWN)]
@@ -102,16 +96,3 @@ def rmse(
 ) -> float:
     """In levels, over the missing pixels of all pictures."""
     return float(np.sqrt(((guess - truth)[:, missing] ** 2).mean()))
-
-
-def energy_score(
-    draws: Float[np.ndarray, "draws tests height width"], truth: np.ndarray, missing: Bool[np.ndarray, "height width"]
-) -> float:
-    """Mean of E|X - x| - E|X - X'| / 2 over pictures, with the Euclidean distance of the missing pixels."""
-    drawn, real = draws[:, :, missing], truth[:, missing].astype(np.float64)
-    right = np.linalg.norm(drawn - real, axis=2).mean(axis=0)
-    count = len(drawn)
-    apart = np.zeros(len(real))
-    for one in range(count):
-        apart += np.linalg.norm(drawn[one] - drawn, axis=2).sum(axis=0)
-    return float((right - apart / (2 * count * (count - 1))).mean())

@@ -75,22 +75,24 @@ class ImageModel:
         temperature: float = 1.0,
         mode: str | None = None,
         seed: int = 0,
-    ) -> UInt8[np.ndarray, "draws *shape"]:
+    ) -> UInt8[np.ndarray, "draws *pictures"]:
         """``draws`` pictures that agree with ``picture`` where ``known`` (booleans [height, width]) is true.
+
+        A stack of pictures [pictures, height, width] is filled as quickly as one, each under its own mask or all under
+        the same, and comes back as [draws, pictures, height, width].
 
         One network call a pixel, or ``steps`` calls: that many equal groups of pixels, each drawn side by side (SFARM
         section 4.3.1), or a measured :meth:`budget`; not the model's own distribution then. ``order="confidence"``
         draws first where the model is surest, which is not either. A ``temperature`` below 1 narrows every draw.
         """
-        values, given = self._asked(picture, known)
+        stack = self._stacked(picture)
+        values, given = encoded(self.core, stack), self._masks(known, len(stack))
         if draws < 1:
             raise UserError(f"draws must be 1 or more, got {draws}")
-        filled = self._drawn(values.expand(draws, -1), given.expand(draws, -1), steps, order, temperature, mode, seed)
-        out = decoded(self.core, filled)
-        marks = np.broadcast_to(given[0].numpy().reshape(self.shape), out.shape)
-        return np.where(
-            marks, np.broadcast_to(np.asarray(picture).astype(np.uint8).reshape(self.shape), out.shape), out
-        )
+        filled = self._drawn(values.repeat(draws, 1), given.repeat(draws, 1), steps, order, temperature, mode, seed)
+        out = decoded(self.core, filled).reshape(draws, *stack.shape)
+        whole = np.where(given.numpy().reshape(stack.shape), stack, out)
+        return whole if np.ndim(picture) > len(self.shape) else whole[:, 0]
 
     def sample(
         self,
@@ -117,7 +119,10 @@ class ImageModel:
 
         The last moment is the finished picture.
         """
-        values, given = self._asked(picture, known)
+        stack = self._stacked(picture)
+        if len(stack) != 1:
+            raise UserError(f"one picture is traced at a time, got {len(stack)}")
+        values, given = encoded(self.core, stack), self._masks(known, 1)
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         generator = torch.Generator(self.core.device).manual_seed(seed)
         with self._in(mode):
@@ -262,11 +267,14 @@ class ImageModel:
         ]
         return Chain(chain.prefix, order, chain.variables), tuple(begins)
 
-    def _asked(self, picture: Any, known: Any) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
+    def _stacked(self, picture: Any) -> UInt8[np.ndarray, "pictures *shape"]:
+        """A picture as a stack of one; a stack as it is."""
         array = np.asarray(picture)
-        if array.shape != self.shape:
-            raise UserError(f"a picture of the shape {self.shape} was expected, got {array.shape}")
-        return encoded(self.core, self._checked(array[None])), self._masks(known, 1)
+        if array.shape == self.shape:
+            array = array[None]
+        elif array.shape[1:] != self.shape or not len(array):
+            raise UserError(f"a picture of the shape {self.shape}, or a stack of such, was expected, got {array.shape}")
+        return self._checked(array)
 
     def _checked(self, pictures: Any) -> UInt8[np.ndarray, "pictures *shape"]:
         array, _ = check_pictures(pictures, self.levels)
