@@ -16,7 +16,7 @@ from anyorder.errors import UserError
 from anyorder.estimate import Estimate
 from anyorder.evidence import Between, OneOf
 from anyorder.families import head_for
-from anyorder.information import gains, mutual_information
+from anyorder.information import mutual_information
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical, Random
 from anyorder.query import Query
@@ -246,16 +246,12 @@ def test_gaussian_information_is_closed_form(gaussian: AnyOrderModel) -> None:
     assert c.entropy("v2") == pytest.approx(entropy(1), abs=1e-6)
     pair = entropy(0) + entropy(1) - entropy(0, 1)
     assert mutual_information(c, ["v1"], ["v2"]) == pytest.approx(pair, abs=1e-6)
-    found = gains(c, [[1], [2], [1, 2]], 3)
-    truths = [entropy(2) + entropy(0) - entropy(0, 2), entropy(2) + entropy(1) - entropy(1, 2)]
-    assert [float(g) for g in found[:2]] == pytest.approx(truths, abs=1e-6)
     sets = mutual_information(c.using(draws=2000), ["v1"], ["v2", "v3"])
     close(sets, entropy(0) + entropy(1, 2) - entropy(0, 1, 2), 1e-6)
     four = gaussian_model(MEAN, COVARIANCE)
     both = mutual_information(Conditional(four, draws=3000), ["v0", "v1"], ["v2", "v3"])
     dets = [np.linalg.slogdet(COVARIANCE[np.ix_(w, w)])[1] for w in ([0, 1], [2, 3], [0, 1, 2, 3])]
     close(both, 0.5 * (dets[0] + dets[1] - dets[2]), 1e-6)
-    assert both.standard_error > 0
 
 
 def test_entropy_under_ranges(gaussian: AnyOrderModel) -> None:

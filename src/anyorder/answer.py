@@ -144,6 +144,11 @@ class Answer:
         """P(variable <= value) for model values."""
         return np.asarray(self._distribution.cdf(torch.as_tensor(model)[:, None])[:, 0].double().numpy())
 
+    def mass(self, model: float) -> float:
+        """P(variable = this model value): above 0 for whole numbers and atoms alone."""
+        at = torch.tensor([[model]], dtype=torch.float64)
+        return float(self._distribution.mass_at(at)[0, 0])
+
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
         """Model values in the units of the data."""
         return self._decode(model)

@@ -3,8 +3,8 @@ r"""Entropy and mutual information, in nats: how much there is to learn, and how
 $$H(x_{1..k} \mid e) = \sum_t E\,[H(x_t \mid e, x_{<t})], \qquad I(a; b \mid e) = H(b \mid e) - E_a[H(b \mid a, e)].$$
 
 The inner entropies are exact one-dimensional ones; only the outer mean is over the model's own draws. One variable
-alone needs no draws. Where b is several variables, I is the mean of log p(b | a, e) - log p(b | e) over joint draws;
-under ranges densities are those of the weighted mixture. SFARM eq. 15 takes I(target; candidate | known) as reward.
+alone needs no draws. Information is what :mod:`anyorder.gains` calls a gain; under ranges densities are those of the
+weighted mixture.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from anyorder.conditional import draws as joint_draws
 from anyorder.conditional import log_probs
 from anyorder.errors import UserError
 from anyorder.estimate import Estimate, mean_of
-from anyorder.heads._sums import LARGE_BATCH
+from anyorder.gains import Goal, expected_gains
 from anyorder.heads.base import Distribution
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
-from anyorder.truncated import Particles, doubled, members
+from anyorder.truncated import doubled
+from anyorder.uncertainty import Entropy
 
 if TYPE_CHECKING:
     from anyorder.conditional import Conditional
@@ -64,39 +65,10 @@ def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequ
         return mean_of(both - alone - rest, f"pooled draws ({ROWS} of {POOL})")
     if len(second) > 1 and len(first) == 1:  # the same in theory; the inner entropy of one variable is exact
         first, second = second, first
-    if len(second) == 1:
-        return gains(conditional, [first], second[0])[0]
     row, known = conditional.exact
-    count, seed, model = conditional.draws, conditional.seed, conditional.model
-    known = known.expand(count, -1)
-    a, b = (_marks(model, part).expand(count, -1) for part in (first, second))
-    rows = torch.as_tensor(joint_draws(model, row.expand(count, -1), Query(known, a), seed=seed))
-    rows = torch.as_tensor(joint_draws(model, rows, Query(known | a, b), seed=seed + 1))
-    given_a = log_probs(model, rows, Query(known | a, b))[0]
-    return mean_of(given_a - log_probs(model, rows, Query(known, b))[0], _method(count))
-
-
-def gains(conditional: Conditional, candidates: Sequence[Sequence[int]], target: int) -> list[Estimate]:
-    """I(candidate; target | evidence) for many candidates (sets of variables by index) and one target.
-
-    H(target | evidence) is computed once, exactly; each candidate costs one pass over ``draws`` rows.
-    """
-    model, count = conditional.model, conditional.draws
-    row, known = conditional.exact
-    # Large batches of entropies over long lattices are taken by a coarser rule than a single one, some 0.005 nats off.
-    # A difference needs the same rule on both sides: the one question is asked as often as a large batch has rows.
-    same = row.expand(min(count, LARGE_BATCH + 1), -1)
-    alone = Particles(same, known[0], torch.zeros(len(same), dtype=torch.float64))
-    before = float(members(model, alone, target).entropy()[0])
-    found = []
-    for number, candidate in enumerate(candidates):
-        marks = _marks(model, candidate)
-        query = Query(known.expand(count, -1), marks.expand(count, -1))
-        rows = torch.as_tensor(joint_draws(model, row.expand(count, -1), query, seed=conditional.seed + number))
-        told = Particles(rows, (known | marks)[0], torch.zeros(count, dtype=torch.float64))
-        after = members(model, told, target).entropy().double().numpy()
-        found.append(mean_of(before - after, _method(count)))
-    return found
+    goal = Goal(tuple(second), Entropy())
+    found = expected_gains(conditional.model, row, known, goal, [tuple(first)], conditional.draws, conditional.seed)
+    return found[0].estimate()
 
 
 @torch.no_grad()

@@ -23,10 +23,15 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 
 
+def visible(text: str) -> str:
+    """A name or level on one line: line breaks and a terminal's own codes written out."""
+    letters = (repr(letter)[1:-1] if letter < " " or "\x7f" <= letter <= "\x9f" else letter for letter in text)
+    return "".join(letters)
+
+
 def escape(text: str) -> str:
-    """A name or level as it can be printed: no markup, and line breaks and a terminal's own codes written out."""
-    visible = (repr(letter)[1:-1] if letter < " " or "\x7f" <= letter <= "\x9f" else letter for letter in text)
-    return escape_markup("".join(visible))
+    """The same where markup is understood: none of it is."""
+    return escape_markup(visible(text))
 
 
 def answer_facts(answer: Answer) -> dict[str, Any]:

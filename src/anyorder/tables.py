@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from anyorder.acquire import NextQuestion, next_question
 from anyorder.anomaly import Anomaly, anomalies, surprise
 from anyorder.calibration import Calibration, calibrate
 from anyorder.card import make_card
+from anyorder.cells import missing_cells
 from anyorder.checkpoint import model_from_bytes, model_to_bytes, save_model
 from anyorder.conditional import Conditional, log_probs
 from anyorder.config import Config
@@ -31,6 +33,7 @@ from anyorder.estimate import Estimate
 from anyorder.grammar import parse_question
 from anyorder.impute import fill_draws, fill_point
 from anyorder.information import mutual_information
+from anyorder.measurements import DRAWS, Measurements
 from anyorder.missingness import Missingness, check_missingness, with_indicators, with_own_indicators
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
@@ -97,6 +100,48 @@ class TableModel:
         """I(one; other | given) in nats, between two variables or two sets of them."""
         names = [[part] if isinstance(part, str) else list(part) for part in (one, other)]
         return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
+
+    def next_question(
+        self,
+        row: Any = None,
+        about: str | Sequence[str] = (),
+        *,
+        candidates: Sequence[str] | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        costs: Mapping[str, float] | None = None,
+        budget: float | None = None,
+        price: float = 0.0,
+        least: float | None = None,
+        reward: str = "information",
+        at_once: int = 1,
+        look_ahead: int = 1,
+        draws: int = DRAWS,
+        seed: int = 0,
+    ) -> NextQuestion:
+        """Which unknown of a case is worth asking for next, for the sake of the columns ``about``.
+
+        ``row`` is what is known: a mapping, a Series or a frame of one row; unknown cells are candidates. Candidates
+        are ranked by mutual information with the target given what is known, in nats, per unit of ``costs``;
+        ``reward="variance"`` and ``"error"`` rank by the target's expected variance or error instead. ``groups`` names
+        columns that are measured together. ``budget`` is what is left to spend; ``price`` says how many nats a unit of
+        cost must bring at least, and ``least`` what any question must. ``at_once=q`` chooses q measurements whose
+        answers come together; ``look_ahead=2`` counts the best question that may follow.
+        """
+        names = [about] if isinstance(about, str) else list(about)
+        measurements = Measurements.of(self.schema, names, candidates=candidates, groups=groups, costs=costs)
+        return next_question(
+            self.given(known_cells(self.schema, row)),
+            names,
+            measurements,
+            budget=budget,
+            price=price,
+            least=least,
+            reward=reward,
+            at_once=at_once,
+            look_ahead=look_ahead,
+            draws=draws,
+            seed=seed,
+        )
 
     def log_prob(
         self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
@@ -229,6 +274,30 @@ class TableModel:
             if name in self.schema or name not in table.columns:  # the table's other columns were left out by fit
                 mask[:, self.schema.index(name)] = marks[name].to_numpy()
         return mask
+
+
+def known_cells(schema: Schema, row: Any) -> dict[str, Any]:
+    """What is known of a case: the cells of a mapping, a Series or a frame of one row that are not missing.
+
+    Columns that the model was fitted without are left out, and a mark that stood for a missing cell then does so here.
+    """
+    if row is None:
+        return {}
+    if isinstance(row, pd.Series | Mapping):
+        cells = dict(row.items())
+    else:
+        frame = as_pandas(row)
+        if len(frame) != 1:
+            raise UserError(f"one case is expected: a mapping, or a frame of one row, got {len(frame)} rows")
+        cells = dict(frame.iloc[0].items())
+    ignored = {*schema.left_out, *schema.dropped}
+    known = {str(name): cell for name, cell in cells.items() if name not in ignored}
+    # A list or a range is evidence too, and not a cell that could be missing.
+    return {
+        name: cell
+        for name, cell in known.items()
+        if not pd.api.types.is_scalar(cell) or not missing_cells(pd.Series([cell]), schema.missing)[0]
+    }
 
 
 def fit(

@@ -18,6 +18,8 @@ from anyorder.cli.fit import fit
 from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
 from anyorder.cli.info import info
+from anyorder.cli.interview import interview
+from anyorder.cli.next import next_
 from anyorder.cli.sample import sample
 from anyorder.cli.score import score
 
@@ -33,10 +35,12 @@ for _command in (
     score,
     check,
     anomalies,
+    next_,
+    interview,
     compress,
     decompress,
     info,
     demo,
     demo_images,
 ):  # in the order in which --help lists them
-    app.command()(_command)
+    app.command(_command.__name__.strip("_").replace("_", "-"))(_command)

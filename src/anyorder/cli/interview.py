@@ -1,0 +1,290 @@
+"""``anyorder interview``: the model asks in the terminal, and what is believed of the target narrows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import numpy as np
+import typer
+
+from anyorder import show
+from anyorder.cli.measure import (
+    Budget,
+    Costs,
+    Draws,
+    Given,
+    Least,
+    LookAhead,
+    Only,
+    Price,
+    Reward,
+    Together,
+    read_costs,
+    read_groups,
+)
+from anyorder.cli.next import print_ranking
+from anyorder.cli.options import ModelFile, Seed
+from anyorder.cli.paths import check_writable
+from anyorder.cli.tables import load
+from anyorder.errors import UserError
+from anyorder.grammar import parse_evidence, parse_names
+from anyorder.measurements import DRAWS
+
+if TYPE_CHECKING:
+    from anyorder.acquire import NextQuestion
+    from anyorder.answer import Answer
+    from anyorder.interview import Interview
+
+HELP = """a value answers the question; so does a range (30..40) or a set ({red, blue})
+skip            ask me later
+unknown         nobody can tell
+undo            take back my last answer
+why             show all candidates
+tell A=1, B=x   say something else that is known
+quit            stop here (Ctrl-D too); with --transcript it can be resumed
+If a word of these is itself an answer, write the command with a colon: :unknown"""
+COMMANDS = ("skip", "unknown", "undo", "why", "tell", "quit", "help")
+CELLS = 32  # of the line that shows a distribution
+BLOCKS = " ▁▂▃▄▅▆▇█"
+MOST_LEVELS = 4
+Said = TypeVar("Said")
+
+
+def interview(
+    model: ModelFile,
+    about: Annotated[
+        str, typer.Option("--about", metavar="NAMES", help="what is to be learned; a resumed interview knows it")
+    ] = "",
+    given: Given = "",
+    candidates: Only = None,
+    group: Together = None,
+    costs: Costs = None,
+    budget: Budget = None,
+    price: Price = 0.0,
+    least: Least = None,
+    reward: Reward = "information",
+    look_ahead: LookAhead = 1,
+    transcript: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="keep every turn in this file, to read or to resume")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the interview of --transcript")] = False,
+    draws: Draws = DRAWS,
+    seed: Seed = 0,
+) -> None:
+    """Be asked what is most worth knowing about a target, one question at a time, until nothing is worth its cost."""
+    from anyorder.interview import Interview, Setup, resumed
+
+    if resume and transcript is None:
+        raise UserError("--resume needs --transcript FILE: which interview to go on with")
+    if transcript is not None:
+        check_writable(transcript)
+        if transcript.exists() and not resume:
+            raise UserError(f"{str(transcript)!r} exists: go on with --resume, or name another file")
+        if resume and not transcript.exists():
+            raise UserError(f"there is no transcript {str(transcript)!r} to resume")
+    if not about and not resume:
+        raise UserError("an interview needs --about NAMES: what is to be learned")
+    setup = Setup(
+        about=tuple(parse_names(about)) if about else (),
+        candidates=None if candidates is None else tuple(parse_names(candidates)),
+        groups=read_groups(group or []),
+        costs=None if costs is None else read_costs(costs),
+        budget=budget,
+        price=price,
+        least=least,
+        reward=reward,
+        look_ahead=look_ahead,
+    )
+    loaded = load(model)
+    if resume and transcript is not None:
+        session = resumed(transcript, loaded, setup, draws=draws, seed=seed)
+        typer.echo(f"resumed after {len(session.turns)} turns: {_known(session)}")
+    else:
+        session = Interview(loaded, setup, draws, seed)
+    session.tell(parse_evidence(given))
+    _Terminal(session, transcript).run()
+
+
+class _Terminal:
+    """Prints and reads lines; everything that is decided is decided by the interview."""
+
+    def __init__(self, session: Interview, transcript: Path | None) -> None:
+        self.session, self.transcript = session, transcript
+        self.axis = {name: _axis(session.model[name]) for name in session.setup.about}
+        self.ended = False
+
+    def run(self) -> None:
+        typer.echo("type an answer, or help")
+        self.believe()
+        while not self.ended:
+            question = self.session.next()
+            if question.best is None:
+                self.stop(str(question.stop))
+            else:
+                self.turn(question, question.best)
+            if self.transcript is not None:
+                self.session.save(self.transcript)
+        typer.echo(f"known: {_known(self.session)}")
+        if self.session.measurements.priced or self.session.left is not None:
+            typer.echo(f"spent: {self.session.spent:g}")
+
+    def turn(self, question: NextQuestion, name: str) -> None:
+        """Ask until something is settled. What was told of a group is kept, whatever comes after it."""
+        told: dict[str, str] = {}
+        gain = question.candidates[0].gain
+        typer.echo(f"\n{show.visible(name)}? (expected gain {float(gain):.3g} {question.unit}{self.cost(name)})")
+        columns = self.session.columns(name)
+        while len(told) < len(columns):
+            column = columns[len(told)]
+            line = self.read(f"  {column}{self.hint(column)}: ")
+            command, rest = self.command(column, line)
+            if command == "why":
+                print_ranking(question)
+            elif command == "help":
+                typer.echo(HELP)
+            elif command == "undo" and told:
+                told.popitem()
+            elif command == "tell" and not self.volunteer(rest):
+                pass  # a mistake in it: the question stands
+            elif command is not None:
+                break
+            elif (said := self.accepted(column, str(line))) is not None:
+                told[column] = said
+        else:
+            command = None
+        if told and self.attempt(partial(self.answer, name, told)):
+            self.believe()
+        if command == "undo":
+            self.undo()
+        elif command == "quit":
+            self.ended = True
+        elif command in ("skip", "unknown"):
+            (self.session.skip if command == "skip" else self.session.unknown)(name)
+
+    def answer(self, name: str, told: dict[str, str]) -> bool:
+        self.session.answer(name, told)
+        return True
+
+    def stop(self, reason: str) -> None:
+        """Nothing is worth asking: the last word is the user's."""
+        typer.echo(f"\nstop: {reason}")
+        while not self.ended:
+            line = self.read("  (Enter ends; undo or tell A=1 goes on) ")
+            word, _, rest = (line or "").strip().removeprefix(":").partition(" ")
+            if word == "undo":
+                self.undo()
+                return
+            if word == "tell" and self.volunteer(rest):
+                return
+            if word in ("", "quit"):
+                self.ended = True
+
+    def undo(self) -> None:
+        turn = self.session.undo()
+        what = "nothing to undo" if turn is None else f"forgotten: {turn.name or 'what was told'} ({turn.outcome})"
+        typer.echo(show.visible(what))
+        self.believe()
+
+    def volunteer(self, text: str) -> bool:
+        """Take something that was not asked for; gives whether it was kept."""
+        evidence = self.attempt(partial(parse_evidence, text))
+        if not evidence or not self.attempt(partial(self.session.check, evidence)):
+            return False
+        if not all(self.meant(column, said) for column, said in evidence.items()):
+            return False
+        self.session.tell(evidence)
+        self.believe()
+        return True
+
+    def accepted(self, column: str, line: str) -> str | None:
+        """The answer, if it is one and is meant; else it is said what is expected."""
+        if not self.attempt(partial(self.session.check, {column: line})):
+            return None
+        return line.strip() if self.meant(column, line.strip()) else None
+
+    def meant(self, column: str, said: str) -> bool:
+        """A number far out is asked for twice."""
+        remark = self.session.strange(column, said)
+        if remark is None:
+            return True
+        sure = self.read(f"  {remark}; keep it? [y/N] ")
+        return sure is not None and sure.strip().lower() in ("y", "yes")
+
+    def attempt(self, action: Callable[[], Said]) -> Said | None:
+        """What it gives; None after a mistake, which is told and costs nothing."""
+        try:
+            return action()
+        except UserError as error:
+            typer.echo(show.visible(f"  {error}"))
+            return None
+
+    def command(self, column: str, line: str | None) -> tuple[str | None, str]:
+        """Which command a line is, if it is no answer: a level of the same name wins unless there is a colon."""
+        if line is None:
+            return "quit", ""
+        word, _, rest = line.strip().partition(" ")
+        levels = [str(level).casefold() for level in self.session.model.schema[column].levels]
+        if word in ("", "?") and line.strip().casefold() not in levels:
+            return "help", ""
+        named = word.removeprefix(":").casefold()
+        if named not in COMMANDS or (not word.startswith(":") and word.casefold() in levels):
+            return None, ""
+        return (None, "") if rest and named != "tell" else (named, rest)
+
+    def read(self, prompt: str) -> str | None:
+        try:
+            return input(show.visible(prompt))
+        except (EOFError, KeyboardInterrupt):
+            typer.echo("")
+            return None
+
+    def cost(self, name: str) -> str:
+        session = self.session
+        left = "" if session.left is None else f" of {session.left:g} left"
+        return f", costs {session.measurements.cost(name):g}{left}" if session.measurements.priced or left else ""
+
+    def hint(self, column: str) -> str:
+        levels = [str(level) for level in self.session.model.schema[column].levels]
+        more = " / ..." if len(levels) > 8 else ""
+        return f" ({' / '.join(levels[:8])}{more})" if levels else ""
+
+    def believe(self) -> None:
+        """One line for each target: what is believed of it now."""
+        for name, answer in self.session.belief().items():
+            typer.echo(show.visible(f"{name} {_belief(answer, self.axis[name])}"))
+
+
+def _known(session: Interview) -> str:
+    return show.visible(", ".join(f"{column}={said}" for column, said in session.known.items()) or "nothing")
+
+
+def _axis(answer: Answer) -> list[float]:
+    """The places between which a number is shown; they stay where they are while it narrows."""
+    if answer.variable.levels:
+        return []
+    low, high = (float(value) for value in answer.spread(199, 0.005)[[0, -1]])
+    return [low + (high - low) * place / CELLS for place in range(1, CELLS)]
+
+
+def _belief(answer: Answer, axis: list[float]) -> str:
+    if answer.variable.levels:
+        likely = sorted(answer.probs().items(), key=lambda pair: -pair[1])[:MOST_LEVELS]
+        return "  ".join(f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
+    # The outermost cells hold all that lies beyond them.
+    heights = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0)
+    low, middle, high = answer.quantile([0.05, 0.5, 0.95])
+    return f"|{spark(heights.tolist())}| {_short(middle)} (90 % in {_short(low)} .. {_short(high)})"
+
+
+def spark(heights: list[float]) -> str:
+    """Heights as a line of blocks; what is there at all is never blank."""
+    top = max(heights, default=0.0)
+    steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in heights]
+    return "".join(BLOCKS[step] for step in steps)
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,121 @@
+"""``anyorder next``: which unknown of a case is worth asking for next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyorder import show
+from anyorder.cli.measure import (
+    About,
+    Budget,
+    Costs,
+    Draws,
+    Given,
+    Least,
+    LookAhead,
+    Only,
+    Price,
+    Reward,
+    Together,
+    read_costs,
+    read_groups,
+)
+from anyorder.cli.options import Json, ModelFile, Seed
+from anyorder.cli.paths import check_writable
+from anyorder.cli.tables import load
+from anyorder.grammar import parse_evidence, parse_names
+from anyorder.measurements import DRAWS, Measurements
+
+if TYPE_CHECKING:
+    from anyorder.acquire import NextQuestion
+
+SHOWN = 12  # candidates listed in the terminal
+
+
+def next_(
+    model: ModelFile,
+    about: About,
+    given: Given = "",
+    candidates: Only = None,
+    group: Together = None,
+    costs: Costs = None,
+    budget: Budget = None,
+    price: Price = 0.0,
+    least: Least = None,
+    reward: Reward = "information",
+    at_once: Annotated[int, typer.Option(min=1, help="choose so many whose answers come together")] = 1,
+    look_ahead: LookAhead = 1,
+    plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the ranking (.png, .svg, .pdf)")] = None,
+    draws: Draws = DRAWS,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Rank what is unknown of a case by how much it is expected to tell about a target, per cost."""
+    from anyorder.acquire import next_question
+
+    if plot is not None:
+        from anyorder import plots
+
+        plots.require_matplotlib()
+        plots.check_format(plot)
+        check_writable(plot)
+    names, evidence = parse_names(about), parse_evidence(given)
+    loaded = load(model)
+    found = next_question(
+        loaded.given(evidence),
+        names,
+        Measurements.of(
+            loaded.schema,
+            names,
+            candidates=None if candidates is None else parse_names(candidates),
+            groups=read_groups(group or []),
+            costs=None if costs is None else read_costs(costs),
+        ),
+        budget=budget,
+        price=price,
+        least=least,
+        reward=reward,
+        at_once=at_once,
+        look_ahead=look_ahead,
+        draws=draws,
+        seed=seed,
+    )
+    result: dict[str, Any] = {"given": evidence, **found.to_json()}
+    if plot is not None:
+        from anyorder.acquire_plots import plot_ranking
+
+        plots.save_figure(plot_ranking(found), plot)
+        result["plot"] = str(plot)
+    if as_json:
+        show.print_json(result)
+    else:
+        print_ranking(found)
+
+
+def print_ranking(found: NextQuestion) -> None:
+    """The candidates, best first, and what to do."""
+    rows = found.table().head(SHOWN).to_dict("records")
+    priced = any(row["cost"] != 1 for row in rows)
+    lines = []
+    for row in rows:
+        error = f" ± {row['standard_error']:.2g}" if row["standard_error"] else ""
+        line = {"ask for": str(row["name"]), f"gain ({found.unit})": f"{row['gain']:.4f}{error}"}
+        if "ahead" in row:
+            line["with the next"] = f"{row['ahead']:.4f}"
+        if priced:
+            line |= {"cost": row["cost"], "per cost": f"{row['value']:.4f}"}
+        lines.append({**line, "": "" if row["worth"] else "not worth it"})
+    if lines:
+        show.print_table(lines)
+    if len(found.candidates) > SHOWN:
+        typer.echo(f"... and {len(found.candidates) - SHOWN} more")
+    if found.stop:
+        typer.echo(show.visible(f"stop: {found.stop}"))
+    elif found.together is not None:
+        asked = show.visible(" and ".join(found.chosen))
+        typer.echo(f"ask for {asked}: together {float(found.together):.4f} {found.unit}")
+    else:
+        typer.echo(show.visible(f"ask for {found.best}"))
