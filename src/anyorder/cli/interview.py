@@ -155,8 +155,8 @@ class _Terminal:
                 told[column] = said
         else:
             command = None
-        if told and self.attempt(partial(self.answer, name, told)):
-            self.believe()
+        if told:
+            self.answer(name, told)
         if command == "undo":
             self.undo()
         elif command == "quit":
@@ -164,9 +164,12 @@ class _Terminal:
         elif command in ("skip", "unknown"):
             (self.session.skip if command == "skip" else self.session.unknown)(name)
 
-    def answer(self, name: str, told: dict[str, str]) -> bool:
-        self.session.answer(name, told)
-        return True
+    def answer(self, name: str, told: dict[str, str]) -> None:
+        try:
+            self.session.answer(name, told)
+        except UserError as error:  # each may be, but not all together: the question comes again
+            typer.echo(show.visible(f"  {error}"))
+        self.believe()
 
     def stop(self, reason: str) -> None:
         """Nothing is worth asking: the last word is the user's."""
