@@ -161,7 +161,7 @@ def main(
         if again:
             model = ao.load(models / f"{_file(row)}.anyorder")
             assert isinstance(model, TextModel)
-            found[row] = {**found[row], **asked(model, windows)}
+            found[row] = {**found.get(row, {}), **asked(model, windows)}
             write_results(json, payload(found, options))
             continue
         found[row] = run(row, minutes, preset, windows, seed, models)
@@ -194,7 +194,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         line |= {"parameters": f"{facts['parameters']:,}", "steps": f"{facts['steps']:,}"}
         line |= {
             "training s": facts["seconds"],
-            "of processor": facts["processor_seconds"],
+            "of processor": facts.get("processor_seconds", "-"),
             "asking s": facts["asking"],
         }
         lines.append(line)
@@ -246,14 +246,15 @@ def plot(found: dict[str, Any], path: Path) -> None:
 
 def paired(found: dict[str, Any], windows: int) -> list[dict[str, Any]]:
     """How far every other row is above the chain network in MAC's order, with the error of that difference."""
-    ours = found.get(OURS)
+    ours = found.get(OURS, {}).get("bits")
     lines = []
     for row in ROWS:
-        if ours is None or row == OURS or "bits" not in found.get(row, {}):
+        theirs = found.get(row, {}).get("bits")
+        if ours is None or theirs is None or row == OURS:
             continue
         line = {"row": row}
         for heading, query in questions(windows).items():
-            more = torch.tensor(found[row]["bits"][heading]) - torch.tensor(ours["bits"][heading])
+            more = torch.tensor(theirs[heading]) - torch.tensor(ours[heading])
             mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
             line[heading] = f"{mean:+.3f} ± {error:.3f}"
         lines.append(line)
