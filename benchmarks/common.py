@@ -6,13 +6,15 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from anyorder.atomic import atomic_path
 
@@ -48,6 +50,14 @@ def write_results(path: str | Path, payload: Mapping[str, Any]) -> None:
     with atomic_path(path) as beside:
         # NaN and infinity are not JSON: better to stop here than to write what others cannot read.
         beside.write_text(json.dumps(payload, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], width: int = 140) -> None:
+    """The rows of a result as a table in the terminal, its columns named by the first one."""
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console(width=width).print(table)
 
 
 def earlier(path: Path, options: Mapping[str, Any], key: str) -> Any:

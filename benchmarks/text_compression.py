@@ -117,10 +117,11 @@ def main(
         payload = {
             "title": "Lossless compression",
             "about": f"{SIZE:,} characters of text8's test part by the any-order chain network of 20 minutes, in "
-            "windows of 250 that know nothing of each other; one thread. Sizes of tables in bytes, rows that the model "
-            "has not seen. The models' own files are not counted. All round trips exact.",
+            "windows of 250 that know nothing of each other; one thread. "
+            + ("Sizes of tables in bytes, rows that the model has not seen. " if others_rows else "")
+            + "The models' own files are not counted. All round trips exact.",
             "partial": f"This is {text8().partial}." if text8().partial else "",
-            "command": "python benchmarks/text_compression.py --model MODEL",
+            "command": f"python benchmarks/text_compression.py --model MODEL --calls '{calls}' --minutes {minutes:g}",
             "machine": machine(),
             "rows": rows,
             **facts,

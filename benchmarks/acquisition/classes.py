@@ -21,8 +21,6 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -32,7 +30,7 @@ from walk import acquire, at_random, by_reward, in_order, oracle
 
 import anyorder as ao
 
-from common import machine, write_results
+from common import machine, print_rows, write_results
 
 URINE = ("sg", "al", "su", "rbc", "pc", "pcc", "ba")
 BLOOD = ("bgr", "bu", "sc", "sod", "pot", "hemo", "pcv", "wbcc", "rbcc", "ane")
@@ -131,11 +129,7 @@ def main(
         if curves is not None:
             found[name] = curves
             write_results(json, payload(found, minutes, seed))
-    rows = payload(found, minutes, seed)["rows"]
-    table = Table(*rows[0])
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    Console(width=150).print(table)
+    print_rows(payload(found, minutes, seed)["rows"])
     plot(found, picture)
 
 

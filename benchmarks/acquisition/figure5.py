@@ -27,7 +27,6 @@ import numpy as np
 import torch
 import typer
 from rich.console import Console
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -38,7 +37,7 @@ import anyorder as ao
 from anyorder.baselines import MIWAE, VAE, Schedule
 from sfarm_table1 import load
 
-from common import earlier, machine, write_results
+from common import earlier, machine, print_rows, write_results
 
 SETS = ("yacht", "energy", "concrete")
 ROWS = (
@@ -125,11 +124,7 @@ def main(
             console.print(f"{name}, split {split}: {found[name][str(split)]['seconds']}")
             write_results(json, payload(found, minutes))
     plot(found, picture)
-    rows = payload(found, minutes)["rows"]
-    table = Table(*rows[0])
-    for row in rows:
-        table.add_row(*map(str, row.values()))
-    console.print(table)
+    print_rows(payload(found, minutes)["rows"])
 
 
 def areas(found: dict[str, Any], name: str, label: str, what: str) -> np.ndarray:

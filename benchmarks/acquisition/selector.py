@@ -18,14 +18,12 @@ import numpy as np
 import pandas as pd
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import anyorder as ao
 
-from common import machine, write_results
+from common import machine, print_rows, write_results
 
 CHOICES, NOISE = 6, 0.1
 
@@ -69,10 +67,7 @@ def main(
     lines.append(_line("the known plan, same model", "which", plan))
     exact = (test["target"] - [row[row["which"]] for _, row in test.iterrows()]).tolist()
     lines.append(_line("the known plan, true law", "which", exact))
-    shown = Table(*lines[0])
-    for line in lines:
-        shown.add_row(*map(str, line.values()))
-    Console(width=110).print(shown)
+    print_rows(lines)
     payload = {
         "title": "A selector: greedy acquisition against a look two steps ahead",
         "about": f"One column names which of {CHOICES} numbers the target copies (with noise of {NOISE}); the target's "

@@ -19,8 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 from sklearn.datasets import load_breast_cancer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -30,7 +28,7 @@ from anyorder.gains import Goal, expected_gains
 from anyorder.model import AnyOrderModel
 from anyorder.uncertainty import UNCERTAINTIES
 
-from common import best_of, machine, write_results
+from common import best_of, machine, print_rows, write_results
 
 GOAL = UNCERTAINTIES["information"]
 EVERY = 8
@@ -73,7 +71,6 @@ def main(
             target = model.schema.index(about)
             others = [place for place in range(model.variables) if place != target][:30]
             goal = Goal((target,), GOAL)
-            slow = 0.0
             for candidates, draws in ((30, 256), (10, 256), (30, 64), (30, 1024)):
                 groups = [(place,) for place in others[:candidates]]
                 batch = partial(expected_gains, model, row, known, goal, groups, draws)
@@ -96,10 +93,7 @@ def main(
                 else:
                     line |= {"next_question": "", "loop": "", "ratio": ""}
                 lines.append(line)
-    shown = Table(*lines[0])
-    for line in lines:
-        shown.add_row(*map(str, line.values()))
-    Console(width=130).print(shown)
+    print_rows(lines)
     write_results(
         json,
         {

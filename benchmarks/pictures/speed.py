@@ -10,14 +10,13 @@ one draw in eight. What is known must come out bit by bit.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from anyorder.image_core import image_model
 from anyorder.image_options import ImageOptions
@@ -25,7 +24,7 @@ from anyorder.images import ImageModel
 from anyorder.protocols import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from common import best_of, machine, write_results
+from common import best_of, machine, print_rows, write_results
 
 DRAWS, STEPS, PART = 64, 32, 8
 
@@ -44,11 +43,12 @@ def main(
             core = image_model((28, 28), levels, network, Random(), head="auto", components=5, seed=0)
             model = ImageModel(core.eval(), {"pictures": {"levels": levels}})
             picture = np.random.default_rng(0).integers(0, levels, (28, 28)).astype(np.uint8)
-            filled = model.fill(picture, known, draws=DRAWS, steps=STEPS)
+            in_groups = partial(model.fill, picture, known, draws=DRAWS, steps=STEPS)
+            filled = in_groups()
             if not (filled[:, known] == picture[known]).all():
                 raise SystemExit("a known pixel was changed")
-            few = best_of(2, lambda: model.fill(picture, known, draws=DRAWS, steps=STEPS))  # noqa: B023
-            many = (DRAWS // PART) * best_of(1, lambda: model.fill(picture, known, draws=PART))  # noqa: B023
+            few = best_of(2, in_groups)
+            many = (DRAWS // PART) * best_of(1, partial(model.fill, picture, known, draws=PART))
             lines.append(
                 {
                     "preset": preset,
@@ -59,10 +59,7 @@ def main(
                     "ratio": f"{many / few:.1f}",
                 }
             )
-    shown = Table(*lines[0])
-    for line in lines:
-        shown.add_row(*map(str, line.values()))
-    Console(width=110).print(shown)
+    print_rows(lines)
     write_results(
         json,
         {

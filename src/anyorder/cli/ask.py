@@ -13,7 +13,7 @@ import typer
 from anyorder import show
 from anyorder.atomic import atomic_path
 from anyorder.cli.options import Json, ModelFile, Seed
-from anyorder.cli.paths import check_writable
+from anyorder.cli.paths import check_picture, check_writable
 from anyorder.cli.tables import load
 from anyorder.errors import UserError
 from anyorder.grammar import Question, parse_question, write_question
@@ -59,12 +59,7 @@ def ask(
     if out is not None:
         raise UserError("-o belongs to --queries FILE; one answer goes to standard output")
     read = parse_question(question)
-    if plot is not None:
-        from anyorder import plots
-
-        plots.require_matplotlib()
-        plots.check_format(plot)
-        check_writable(plot)
+    check_picture(plot)
     loaded = load(model)
     reply = _reply(loaded, read, draws, seed, question)
     result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
@@ -78,6 +73,8 @@ def ask(
     if reply.means:
         result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
     if plot is not None:
+        from anyorder import plots
+
         plots.save_figure(plots.plot_answers(loaded.given(read.evidence), list(read.asked)), plot)
         result["plot"] = str(plot)
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 from anyorder import show
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile
-from anyorder.cli.paths import check_writable
+from anyorder.cli.paths import check_picture
 from anyorder.cli.tables import load, read
 from anyorder.errors import UserError
 
@@ -24,12 +24,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Calibration on rows the model was not fitted to: coverage of its intervals, scores, and coherence."""
-    if plot is not None:
-        from anyorder import plots
-
-        plots.require_matplotlib()
-        plots.check_format(plot)
-        check_writable(plot)
+    check_picture(plot)
     if repeats < 1:
         raise UserError(f"--repeats must be at least 1, got {repeats}")
     loaded = load(model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
 import typer
@@ -278,8 +278,8 @@ def _belief(answer: Answer, axis: list[float]) -> str:
         return "  ".join(f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
     # The outermost cells hold all that lies beyond them.
     heights = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0)
-    low, middle, high = answer.quantile([0.05, 0.5, 0.95])
-    return f"|{spark(heights.tolist())}| {_short(middle)} (90 % in {_short(low)} .. {_short(high)})"
+    low, middle, high = (show.number(value) for value in answer.quantile([0.05, 0.5, 0.95]))
+    return f"|{spark(heights.tolist())}| {middle} (90 % in {low} .. {high})"
 
 
 def spark(heights: list[float]) -> str:
@@ -287,7 +287,3 @@ def spark(heights: list[float]) -> str:
     top = max(heights, default=0.0)
     steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in heights]
     return "".join(BLOCKS[step] for step in steps)
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

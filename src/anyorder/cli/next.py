@@ -24,10 +24,10 @@ from anyorder.cli.measure import (
     read_groups,
 )
 from anyorder.cli.options import Json, ModelFile, Seed
-from anyorder.cli.paths import check_writable
+from anyorder.cli.paths import check_picture
 from anyorder.cli.tables import load
 from anyorder.grammar import parse_evidence, parse_names
-from anyorder.measurements import DRAWS, Measurements
+from anyorder.measurements import DRAWS
 
 if TYPE_CHECKING:
     from anyorder.acquire import NextQuestion
@@ -54,26 +54,15 @@ def next_(
     as_json: Json = False,
 ) -> None:
     """Rank what is unknown of a case by how much it is expected to tell about a target, per cost."""
-    from anyorder.acquire import next_question
-
-    if plot is not None:
-        from anyorder import plots
-
-        plots.require_matplotlib()
-        plots.check_format(plot)
-        check_writable(plot)
+    check_picture(plot)
     names, evidence = parse_names(about), parse_evidence(given)
     loaded = load(model)
-    found = next_question(
-        loaded.given(evidence),
+    found = loaded.next_question(
+        evidence,
         names,
-        Measurements.of(
-            loaded.schema,
-            names,
-            candidates=None if candidates is None else parse_names(candidates),
-            groups=read_groups(group or []),
-            costs=None if costs is None else read_costs(costs),
-        ),
+        candidates=None if candidates is None else parse_names(candidates),
+        groups=read_groups(group or []),
+        costs=None if costs is None else read_costs(costs),
         budget=budget,
         price=price,
         least=least,
@@ -85,6 +74,7 @@ def next_(
     )
     result: dict[str, Any] = {"given": evidence, **found.to_json()}
     if plot is not None:
+        from anyorder import plots
         from anyorder.acquire_plots import plot_ranking
 
         plots.save_figure(plot_ranking(found), plot)

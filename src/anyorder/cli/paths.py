@@ -17,6 +17,17 @@ def check_writable(path: Path | None) -> None:
         raise UserError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
 
 
+def check_picture(path: Path | None) -> None:
+    """As above, the ending must be one that a picture has, and what draws it must be installed."""
+    if path is None:
+        return
+    from anyorder import plots
+
+    plots.require_matplotlib()
+    plots.check_format(path)
+    check_writable(path)
+
+
 def check_table(path: Path | None) -> None:
     """As above, and the ending must be one that a table can be written in."""
     if path is None or str(path) == "-":
