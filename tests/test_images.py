@@ -155,6 +155,10 @@ def test_fitting_saving_and_modes(tmp_path: Path) -> None:
     assert model.log_prob(pictures[:1], mode="top_down") != model.log_prob(pictures[:1])
     with pytest.raises(UserError, match="did you mean 'top_down'"):
         model.fill(pictures[0], known, mode="top_dawn")
+    weighted = ao.fit_images(
+        pictures, preset="tiny", config={**QUICK, "masking": {"name": "modes", "weights": [6, 1, 1, 1, 1, 1, 1]}}
+    )
+    assert weighted.modes == model.modes
     chain = ao.fit_images(
         pictures,
         config={**QUICK, "network": {"name": "causal_transformer", "positions": "rotary", "width": 16, "blocks": 1}},

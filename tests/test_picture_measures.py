@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "pictures"))
-from holes import FAMILIES
-from measures import frechet, inception_distance
+from holes import FAMILIES, GROUPS
+from measures import frechet, inception_distance, standard_error
+from modes import conditional, ratios, summed
 
+from anyorder.image_core import encoded, image_model
 from anyorder.image_scores import energy_score, psnr, ssim
+from anyorder.images import ImageModel
+from anyorder.protocols import Random
+from anyorder.testing import randomised
 
 
 def test_psnr_and_ssim() -> None:
@@ -63,3 +70,45 @@ def test_families_of_holes() -> None:
     left = FAMILIES["left half"](1, 4, 4, np.random.default_rng(0))[0]
     assert not left[:, :2].any()
     assert left[:, 2:].all()
+
+
+def test_the_drawn_steps_of_a_conditional_are_unbiased() -> None:
+    # A network of random weights disagrees with itself between orders: the mean over all six of them is meant.
+    network = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1, "modes": 2}
+    core = image_model((2, 2), 2, network, Random(), head="auto", components=1, seed=0)
+    randomised(core.network, torch.Generator().manual_seed(3))
+    model = ImageModel(core.float().eval(), {"pictures": {"levels": 2}})
+    picture = np.array([[[1, 0], [1, 1]]], dtype=np.uint8)
+    known = np.array([[[False, True], [False, False]]])
+    totals, firsts = [], []
+    for order in itertools.permutations((0, 2, 3)):
+        told, nats = torch.tensor([[False, True, False, False]]), []
+        for place in order:
+            with torch.no_grad():
+                nats.append(-float(core.log_prob_beside(encoded(core, picture), told)[0, place]))
+            told[0, place] = True
+        totals.append(sum(nats))
+        firsts.append(nats[0])
+    rows = 2000
+    drawn = conditional(model, np.repeat(picture, rows, axis=0), np.repeat(known, rows, axis=0), 1)
+    assert np.std(totals) > 0.01
+    assert drawn.mean() == pytest.approx(np.mean(totals), abs=4 * standard_error(drawn))
+    assert conditional(model, picture, known, 1, first=True)[0] == pytest.approx(3 * np.mean(firsts), rel=1e-5)
+
+
+def test_ratios_are_of_pairs() -> None:
+    rng = np.random.default_rng(0)
+    one, seven = ({"nats": {}, "steps": 1, "seconds": 1.0, "parameters": 1} for _ in range(2))
+    for family in FAMILIES:
+        nats = rng.uniform(50, 150, 40)
+        one["nats"][family] = {"missing": [10] * 40, "all": nats, "first": nats}
+        seven["nats"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": nats + rng.normal(size=40)}
+    change = ratios(one, seven)
+    assert len(change) == len(FAMILIES) + len(GROUPS)
+    for found in change.values():
+        assert found["all"] == pytest.approx((-0.1, 0.0), abs=1e-12)
+        assert 0 < found["first"][1] < 0.01  # far below the spread of the pictures
+    mean, error = summed(one)["scores"]["left half"]["all"]
+    nats = one["nats"]["left half"]["all"]
+    assert mean == pytest.approx(nats.mean() / 10)
+    assert error == pytest.approx(nats.std(ddof=1) / np.sqrt(40) / 10)

@@ -14,6 +14,7 @@ from anyorder.lattice import Lattice
 from anyorder.layout import Layout
 from anyorder.networks import UNet
 from anyorder.networks.colour import coupled
+from anyorder.networks.unet_parts import FromPatches, ToPatches
 from anyorder.testing import check_calls_agree, check_gradients, check_no_leak, randomised
 from anyorder.warp import Warp
 
@@ -44,6 +45,10 @@ CASES = {
     "colour": (picture_layout(3, 3, planes=3), {}),
     "real values": (picture_layout(levels=0), {}),
     "modes": (picture_layout(), {"modes": 3}),
+    "patches": (picture_layout(4, 4), {"patch": 2}),
+    "patches of an odd size, two levels": (picture_layout(5, 7), {"patch": 2, "levels": 2}),
+    "patches in coupled colour": (colour_layout(), {"coupled": 5, "patch": 2}),
+    "patches in colour": (picture_layout(3, 3, planes=3), {"patch": 2}),
     "a wide entry": (picture_layout(), {"entry": 16}),
 }
 
@@ -56,7 +61,9 @@ def test_contract(case: str) -> None:
     check_calls_agree(network, 0)
 
 
-@pytest.mark.parametrize("case", ["one level", "two levels, odd size", "attention everywhere", "coupled colour"])
+@pytest.mark.parametrize(
+    "case", ["one level", "two levels, odd size", "attention everywhere", "coupled colour", "patches"]
+)
 def test_every_parameter_matters(case: str) -> None:
     layout, options = CASES[case]
     check_gradients(small(layout, **options))
@@ -72,7 +79,7 @@ def test_variables_lie_row_by_row_with_the_channels_of_a_pixel_beside_each_other
     class Marked(torch.nn.Conv2d):
         """Says of every output which plane, feature, row and column it is."""
 
-        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        def forward(self, pixels: torch.Tensor, size: tuple[int, ...]) -> torch.Tensor:
             plane, feature, row, column = (torch.arange(size).double() for size in (2, layout.width, 3, 4))
             marks = 1000 * plane[:, None, None, None] + 100 * feature[:, None, None] + 10 * row[:, None] + column
             return marks.flatten(0, 1)[None]
@@ -83,6 +90,23 @@ def test_variables_lie_row_by_row_with_the_channels_of_a_pixel_beside_each_other
         for feature in range(layout.width):
             found = features[0, (row * 4 + column) * 2 + plane, feature]
             assert float(found) == 1000 * plane + 100 * feature + 10 * row + column
+
+
+def test_patches_are_squares_of_neighbouring_pixels() -> None:
+    # With weights of one and no mixing of channels, a position is the sum of its square, and gives it back.
+    enter, leave = ToPatches(1, 1, 2).double(), FromPatches(1, 1, 2).double()
+    for parameter in (enter.weight, leave.weight):
+        torch.nn.init.ones_(parameter)
+    torch.nn.init.zeros_(enter.bias)
+    with torch.no_grad():
+        leave.bias.copy_(torch.tensor([0.0, 0.1, 0.2, 0.3]))
+    picture = torch.arange(15, dtype=torch.float64).view(1, 1, 3, 5)
+    positions = enter(picture)
+    assert positions[0, 0].tolist() == [[0 + 1 + 5 + 6, 2 + 3 + 7 + 8, 4 + 9], [10 + 11, 12 + 13, 14]]
+    back = leave(positions, (3, 5))
+    assert back.shape == picture.shape
+    torch.testing.assert_close(back[0, 0, :2, 2:4], 20 + torch.tensor([[0.0, 0.1], [0.2, 0.3]], dtype=torch.float64))
+    torch.testing.assert_close(back[0, 0, 2, 4], torch.tensor(14.0, dtype=torch.float64))
 
 
 def test_modes_are_heard_and_none_is_the_rule() -> None:

@@ -18,7 +18,7 @@ from anyorder.curves import curves_to
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.device import check_run, chosen_device, run_folder
 from anyorder.errors import UserError
-from anyorder.image_core import chosen_head, encoded, image_masking, image_model
+from anyorder.image_core import MODES, chosen_head, encoded, image_masking, image_model
 from anyorder.image_options import ImageOptions
 from anyorder.images import ImageModel
 from anyorder.masking import Modes, TwoStage, maskings
@@ -143,7 +143,8 @@ def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bo
     """A masking mode by its name alone: the size of the pictures is known here."""
     out = dict(described)
     if out.get("name") == "modes":
-        named = [{"name": mode} if isinstance(mode, str) else mode for mode in out["modes"]]
+        listed = out.get("modes", [mode.name for mode in MODES])
+        named = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
         out["modes"] = [_sized(mode, shape, together=together) for mode in named]
     elif out.get("name") in maskings.names() and issubclass(maskings.get(out["name"]), TwoStage):
         channels = shape[2] if len(shape) == 3 else 1

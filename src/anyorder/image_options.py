@@ -13,7 +13,7 @@ from anyorder.train import Options
 
 PRESETS: dict[str, dict[str, Any]] = {
     "tiny": {"channels": 16, "blocks": 1, "levels": 2},
-    "small": {"channels": 32, "blocks": 1, "levels": 3},
+    "small": {"channels": 32, "blocks": 1, "levels": 2, "patch": 2},
     # SFARM's table 4; its widths on CIFAR-10 and at 64 x 64 are 256 in the entry and 128 in the blocks.
     "mnist": {"channels": 32, "blocks": 4, "levels": 1},
     "fashion_mnist": {"channels": 32, "blocks": 4, "levels": 1},
@@ -46,8 +46,8 @@ class ImageOptions:
     training: Options = field(
         default_factory=lambda: Options(
             minutes=10.0,
-            batch=32,
-            learning_rate=2e-3,
+            batch=16,
+            learning_rate=3e-3,
             validate_every=100,
             validation_queries=256,
             patience=20,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
-from anyorder.networks.unet_parts import StepEmbedding, norm
+from anyorder.networks.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
 from anyorder.networks.unet_trunk import Trunk
 from anyorder.threads import torch_threads
 
@@ -63,7 +63,8 @@ class DDPM(nn.Module):
         *,
         channels: int = 32,
         blocks: int = 1,
-        levels: int = 3,
+        levels: int = 2,
+        patch: int = 2,
         attention: str = "middle",
         noise_levels: int = 1000,
         seed: int = 0,
@@ -73,11 +74,11 @@ class DDPM(nn.Module):
         self.planes = shape[2] if len(shape) == 3 else 1
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.enter = nn.Conv2d(self.planes, channels, 1)
+            self.enter = ToPatches(self.planes, channels, patch)
             self.step = StepEmbedding(channels)
             self.trunk = Trunk(channels, blocks=blocks, levels=levels, attention=attention, told=4 * channels)
             self.norm = norm(channels)
-            self.leave = nn.Conv2d(channels, self.planes, 1)
+            self.leave = FromPatches(channels, self.planes, patch)
         for parameter in self.leave.parameters():
             nn.init.zeros_(parameter)
         beta = torch.linspace(1e-4, 0.02, noise_levels, dtype=torch.float64)
@@ -92,7 +93,8 @@ class DDPM(nn.Module):
 
     def noise(self, pixels: Float[Tensor, "rows planes height row"], level: Tensor) -> Tensor:
         """The predicted noise at 1 .. noise_levels."""
-        out: Tensor = self.leave(F.silu(self.norm(self.trunk(self.enter(pixels), self.step(level.float())))))
+        inner = self.trunk(self.enter(pixels), self.step(level.float()))
+        out: Tensor = self.leave(F.silu(self.norm(inner)), self.shape)
         return out
 
     def loss(self, pixels: Float[Tensor, "rows planes height row"], generator: torch.Generator) -> Tensor:

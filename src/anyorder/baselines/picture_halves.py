@@ -13,19 +13,19 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from anyorder.networks.unet_parts import Double, Halve, ResidualBlock, norm
+from anyorder.networks.unet_parts import Double, FromPatches, Halve, ResidualBlock, ToPatches, norm
 
 
 class PictureEncoder(nn.Module):
     """Values and mask, [rows, 2 * variables] as :class:`~anyorder.baselines.latent.LatentModel` lays them out."""
 
     def __init__(
-        self, shape: tuple[int, ...], latent: int, channels: int = 32, blocks: int = 1, levels: int = 3
+        self, shape: tuple[int, ...], latent: int, channels: int, blocks: int, levels: int, patch: int
     ) -> None:
         super().__init__()
         self.shape = shape
         self.planes = shape[2] if len(shape) == 3 else 1
-        self.enter = nn.Conv2d(2 * self.planes, channels, 3, padding=1)
+        self.enter = ToPatches(2 * self.planes, channels, patch)
         parts: list[nn.Module] = []
         size = channels
         for level in range(levels):
@@ -34,7 +34,7 @@ class PictureEncoder(nn.Module):
                 parts.append(Halve(size, 2 * size))
                 size *= 2
         self.down = nn.ModuleList(parts)
-        lowest = [math.ceil(side / 2 ** (levels - 1)) for side in shape[:2]]
+        lowest = _sides(shape, patch, levels)[-1]
         self.norm = norm(size)
         self.leave = nn.Linear(size * lowest[0] * lowest[1], 2 * latent)
 
@@ -51,12 +51,13 @@ class PictureEncoder(nn.Module):
 class PictureDecoder(nn.Module):
     """A latent vector -> ``size`` parameters for every variable, [*draws, variables * size]."""
 
-    def __init__(self, shape: tuple[int, ...], latent: int, size: int, channels: int, blocks: int, levels: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], latent: int, size: int, channels: int, blocks: int, levels: int, patch: int
+    ) -> None:
         super().__init__()
-        self.size = size
+        self.shape, self.size = shape, size
         self.planes = shape[2] if len(shape) == 3 else 1
-        # The sides on the way down, largest first: odd ones are rounded up, as Halve does.
-        self.sides = [(math.ceil(shape[0] / 2**level), math.ceil(shape[1] / 2**level)) for level in range(levels)]
+        self.sides = _sides(shape, patch, levels)
         depth = channels * 2 ** (levels - 1)
         self.enter = nn.Linear(latent, depth * self.sides[-1][0] * self.sides[-1][1])
         self.depth = depth
@@ -68,7 +69,7 @@ class PictureDecoder(nn.Module):
                 depth //= 2
         self.up = nn.ModuleList(parts)
         self.norm = norm(depth)
-        self.leave = nn.Conv2d(depth, self.planes * size, 1)
+        self.leave = FromPatches(depth, self.planes * size, patch)
 
     def forward(self, latent: Float[Tensor, "*draws latent"]) -> Float[Tensor, "*draws parameters"]:
         flat = latent.reshape(-1, latent.shape[-1])
@@ -80,9 +81,15 @@ class PictureDecoder(nn.Module):
                 pixels = part(pixels, self.sides[level])
             else:
                 pixels = part(pixels)
-        out = self.leave(F.silu(self.norm(pixels))).unflatten(1, (self.planes, self.size))
+        out = self.leave(F.silu(self.norm(pixels)), self.shape).unflatten(1, (self.planes, self.size))
         flat_out: Tensor = out.permute(0, 3, 4, 1, 2).flatten(1)
         return flat_out.view(*latent.shape[:-1], -1)
+
+
+def _sides(shape: tuple[int, ...], patch: int, levels: int) -> list[tuple[int, int]]:
+    """Positions a side at every level, most first: odd numbers are rounded up, as Halve does."""
+    height, width = (math.ceil(side / patch) for side in shape[:2])
+    return [(math.ceil(height / 2**level), math.ceil(width / 2**level)) for level in range(levels)]
 
 
 def picture_halves(
@@ -92,13 +99,14 @@ def picture_halves(
     *,
     channels: int = 32,
     blocks: int = 1,
-    levels: int = 3,
+    levels: int = 2,
+    patch: int = 2,
     seed: int = 0,
 ) -> tuple[PictureEncoder, PictureDecoder]:
     """Both halves, their weights by the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return (
-            PictureEncoder(shape, latent, channels, blocks, levels),
-            PictureDecoder(shape, latent, size, channels, blocks, levels),
+            PictureEncoder(shape, latent, channels, blocks, levels, patch),
+            PictureDecoder(shape, latent, size, channels, blocks, levels, patch),
         )

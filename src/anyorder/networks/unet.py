@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.base import FARTHEST, MaskNetwork
 from anyorder.networks.colour import CHANNELS, PER_COMPONENT, coupled
-from anyorder.networks.unet_parts import StepEmbedding, norm
+from anyorder.networks.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
 from anyorder.networks.unet_trunk import Trunk
 
 
@@ -33,6 +33,8 @@ class UNet(MaskNetwork):
     middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of. ``entry``:
     the width at which picture and mask come in, ``channels`` if it is 0. ``coupled``: the number of levels of a colour
     picture whose channels share one mixture a pixel (:mod:`anyorder.networks.colour`); 0 answers for them apart.
+    ``patch``: so many pixels a side come in as one position of the trunk and leave it as theirs again, which costs
+    a fraction of the time where positions are what is dear.
     """
 
     name: ClassVar[str] = "unet"
@@ -45,6 +47,7 @@ class UNet(MaskNetwork):
     modes: int = 0
     entry: int = 0
     coupled: int = 0
+    patch: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,14 +56,19 @@ class UNet(MaskNetwork):
             raise UserError(f"a U-Net needs variables on a grid of pixels, height x width (x channels), got {grid}")
         if self.channels < 4 or self.channels % 4 or self.entry % 4 or self.entry < 0:
             raise UserError(f"unet: channels and entry must be multiples of 4, got {self.channels} and {self.entry}")
-        if min(grid[:2]) < 2 ** (self.levels - 1):
-            raise UserError(f"unet: a picture of {grid[0]} x {grid[1]} cannot be halved {self.levels - 1} times")
+        if self.patch < 1:
+            raise UserError(f"unet: patch must be a whole number from 1 up, got {self.patch}")
+        if min(grid[:2]) < self.patch * 2 ** (self.levels - 1):
+            raise UserError(
+                f"unet: a picture of {grid[0]} x {grid[1]}, {self.patch} pixels a patch, "
+                f"cannot be halved {self.levels - 1} times"
+            )
         self.planes = grid[2] if len(grid) == 3 else 1
         self.mode: int | None = None
         depth, told = self.channels, 4 * self.channels
         entry = self.entry or depth
-        self.enter_picture = nn.Conv2d(self.planes, entry - entry // 4, 1)
-        self.enter_mask = nn.Conv2d(self.planes, entry // 4, 1)
+        self.enter_picture = ToPatches(self.planes, entry - entry // 4, self.patch)
+        self.enter_mask = ToPatches(self.planes, entry // 4, self.patch)
         self.gather = nn.Conv2d(entry, depth, 1) if entry != depth else nn.Identity()
         self.step = StepEmbedding(depth)
         # The last row stands for no mode in particular, which is what most questions come with.
@@ -79,7 +87,7 @@ class UNet(MaskNetwork):
             if self.planes != CHANNELS or self.layout.width % 3 or any(self.layout.levels):
                 raise UserError("unet: coupled channels need colour pictures and a mixture of logistics as head")
             leaving = self.layout.width // 3 * PER_COMPONENT
-        self.leave = nn.Conv2d(depth, leaving, 1)
+        self.leave = FromPatches(depth, leaving, self.patch)
         nn.init.zeros_(self.leave.weight)
         scale = torch.tensor([2 / (levels - 1) if levels > 1 else 0.0 for levels in self.layout.levels])
         self.scale: Tensor
@@ -95,7 +103,7 @@ class UNet(MaskNetwork):
             logits, means, scales = starts[0].chunk(3)
             bias = torch.cat([logits, *(3 * [means]), *(3 * [scales]), torch.zeros(3 * len(logits))])
         with torch.no_grad():
-            self.leave.bias.copy_(bias)
+            self.leave.bias.copy_(bias.repeat_interleave(self.patch**2))
 
     @contextmanager
     def told(self, mode: int | None) -> Iterator[None]:
@@ -134,7 +142,7 @@ class UNet(MaskNetwork):
         pixels = self.gather(pixels)
         told = self._embedding(known, modes)
         pixels = self.trunk(pixels, told)
-        out = self.leave(F.silu(self.norm(pixels)))
+        out = self.leave(F.silu(self.norm(pixels)), self.layout.grid)
         if self.coupled:
             raw = out.flatten(2).transpose(1, 2)
             pixels_values = values.unflatten(1, (-1, self.planes))

@@ -107,6 +107,32 @@ class Double(nn.Module):
         return out
 
 
+class ToPatches(nn.Conv2d):
+    """Squares of ``patch`` x ``patch`` pixels as one position each; lines that the last ones lack are zero."""
+
+    def __init__(self, entering: int, leaving: int, patch: int) -> None:
+        super().__init__(entering, leaving, patch, stride=patch)
+        self.patch = patch
+
+    def forward(self, pixels: Float[Tensor, "batch entering height width"]) -> Tensor:
+        height, width = (-side % self.patch for side in pixels.shape[-2:])
+        return super().forward(F.pad(pixels, (0, width, 0, height)))
+
+
+class FromPatches(nn.Conv2d):
+    """Every position back as its square of pixels; what was added on the way in is cut off."""
+
+    def __init__(self, entering: int, leaving: int, patch: int) -> None:
+        super().__init__(entering, leaving * patch**2, 1)
+        self.patch = patch
+
+    def forward(  # type: ignore[override]  # it must hear of the size
+        self, positions: Tensor, size: tuple[int, ...]
+    ) -> Float[Tensor, "batch leaving height width"]:
+        pixels = F.pixel_shuffle(super().forward(positions), self.patch)
+        return pixels[:, :, : size[0], : size[1]]
+
+
 def norm(channels: int) -> nn.GroupNorm:
     """Groups of about eight channels."""
     groups = max(1, channels // 8)
