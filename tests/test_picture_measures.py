@@ -101,12 +101,14 @@ def test_ratios_are_of_pairs() -> None:
     one, seven = ({"nats": {}, "steps": 1, "seconds": 1.0, "parameters": 1} for _ in range(2))
     for family in FAMILIES:
         nats = rng.uniform(50, 150, 40)
-        one["nats"][family] = {"missing": [10] * 40, "all": nats, "first": nats}
-        seven["nats"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": nats + rng.normal(size=40)}
+        one["nats"][family] = {"missing": [10] * 40, "all": nats, "first": nats, "energy": nats[:20]}
+        noisy = nats + rng.normal(size=40)
+        seven["nats"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": noisy, "energy": 2 * nats[:20]}
     change = ratios(one, seven)
     assert len(change) == len(FAMILIES) + len(GROUPS)
     for found in change.values():
         assert found["all"] == pytest.approx((-0.1, 0.0), abs=1e-12)
+        assert found["energy"] == pytest.approx((1.0, 0.0), abs=1e-12)
         assert 0 < found["first"][1] < 0.01  # far below the spread of the pictures
     mean, error = summed(one)["scores"]["left half"]["all"]
     nats = one["nats"]["left half"]["all"]

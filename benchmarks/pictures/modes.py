@@ -1,6 +1,6 @@
 """SFARM's Figure 4 as a table: one uniform masking mode (ARDM) against the mixture of seven, same network, same time.
 
-    python benchmarks/pictures/modes.py [--minutes 12] [--sets fashion_mnist] [--resume] [--json FILE]
+    python benchmarks/pictures/modes.py [--minutes 12] [--sets fashion_mnist] [--resume] [--again] [--json FILE]
 
 Conditional negative log-likelihood of the missing pixels given the known ones, in nats per missing pixel, for several
 families of holes. Under a random order it is the sum over the steps t of E[-log p(x_i | known, t more)], with i any of
@@ -8,8 +8,8 @@ those that are still missing: as many terms as there are missing pixels, of whic
 picture and averaged over all i at once (SFARM eqs. 7 to 11). That is unbiased and takes few passes. ± is the standard
 error over pictures; that of the ratio is of pairs, since both rows see the same pictures, holes and steps. The first
 step, t = 0, stands beside the sum: each missing pixel given the evidence alone, which is where the holes look least
-like pixels missing at random. Both rows train at the same time, one thread each. The fills of some test pictures are
-drawn as a grid.
+like pixels missing at random; and the energy score of fills in 32 calls, which is what a person gets. Both rows train
+at the same time, one thread each. The fills of some test pictures are drawn as a grid.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from anyorder.data import images as image_sets
 from anyorder.data.picture_files import write_picture
 from anyorder.image_core import encoded
 from anyorder.image_plots import grid, hidden, shades
+from anyorder.image_scores import energy_score
 from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -44,6 +45,9 @@ ROWS = {
 }
 
 FACTS = ("steps", "seconds", "parameters")
+# Measures, and what their ratios are called.
+MEASURES = {"all": "seven over one", "first": "its first step", "energy": "energy score of fills"}
+FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
 
 
 @torch.no_grad()
@@ -70,21 +74,25 @@ def conditional(
     return np.asarray((total / steps).numpy())
 
 
-def run(name: str, row: str, minutes: float, count: int, steps: int, seed: int, folder: Path) -> dict[str, Any]:
-    """Train one row on one set and ask it about every family of holes."""
+def run(
+    name: str, row: str, minutes: float, count: int, steps: int, seed: int, folder: Path, *, again: bool
+) -> dict[str, Any]:
+    """Train one row on one set (or load what was trained) and ask it about every family of holes."""
     torch.set_num_threads(1)
     data = getattr(image_sets, name)()
     file = folder / f"{name}_{'one' if ROWS[row] else 'seven'}.anyorder"
-    model = ao.fit_images(
-        data.training,
-        levels=data.levels,
-        minutes=minutes,
-        validation=data.validation[:512],
-        seed=seed,
-        config={"training": {"threads": 1}, **ROWS[row]},
-        log=file.with_suffix(".jsonl"),
-    )
-    model.save(file)
+    if not again:
+        ao.fit_images(
+            data.training,
+            levels=data.levels,
+            minutes=minutes,
+            validation=data.validation[:512],
+            seed=seed,
+            config={"training": {"threads": 1}, **ROWS[row]},
+            log=file.with_suffix(".jsonl"),
+        ).save(file)
+    model = ao.load(file)
+    assert isinstance(model, ImageModel)
     test = data.test[np.random.default_rng(0).permutation(len(data.test))[:count]]
     nats: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
@@ -93,12 +101,21 @@ def run(name: str, row: str, minutes: float, count: int, steps: int, seed: int, 
             "missing": (~known).reshape(len(test), -1).sum(axis=1).tolist(),
             "all": conditional(model, test, known, steps).round(3).tolist(),
             "first": conditional(model, test, known, 1, first=True).round(3).tolist(),
+            "energy": energies(model, test[:FILLED], known[:FILLED], data.levels, seed).round(5).tolist(),
         }
     return {
         "nats": nats,
         **{fact: model.card["training"][fact] for fact in FACTS},
         "fills": fill_rows(model, test[:8], data.levels, seed),
     }
+
+
+def energies(
+    model: ImageModel, test: NDArray[np.uint8], known: NDArray[np.bool_], levels: int, seed: int
+) -> NDArray[np.float64]:
+    """The energy score of some fills of each picture."""
+    drawn = model.fill(test, known, draws=DRAWS, steps=CALLS, seed=seed).astype(np.float64)
+    return energy_score(drawn, test.astype(np.float64), known, levels - 1)
 
 
 def fill_rows(model: ImageModel, test: NDArray[np.uint8], levels: int, seed: int) -> list[Any]:
@@ -117,6 +134,7 @@ def main(
     steps: Annotated[int, typer.Option(help="terms drawn for every picture and family")] = 8,
     seed: int = 0,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
+    again: Annotated[bool, typer.Option(help="ask the models that were trained, without training")] = False,
     models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/pictures"),
     json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/image_modes.json"),
     pictures: Annotated[Path, typer.Option(help="where the grids of fills go")] = Path("docs/images"),
@@ -129,7 +147,7 @@ def main(
         if name in found:
             continue
         with ProcessPoolExecutor(len(ROWS)) as pool:
-            jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models) for row in ROWS}
+            jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, again=again) for row in ROWS}
             rows = {row: job.result() for row, job in jobs.items()}
         draw(name, {row: result.pop("fills") for row, result in rows.items()}, pictures / f"modes_{name}.png")
         found[name] = {row: summed(result) for row, result in rows.items()} | {"ratios": ratios(*rows.values())}
@@ -138,7 +156,7 @@ def main(
 
 
 def summed(result: dict[str, Any]) -> dict[str, Any]:
-    """Nats per missing pixel of every family, with standard errors over pictures."""
+    """Nats per missing pixel and energy score of every family, with standard errors over pictures."""
     scores = {}
     for family, one in result["nats"].items():
         missing = np.array(one["missing"], dtype=np.float64)
@@ -147,13 +165,14 @@ def summed(result: dict[str, Any]) -> dict[str, Any]:
             nats = np.array(one[what])
             mean = nats.sum() / missing.sum()
             scores[family][what] = (mean, standard_error(nats - mean * missing) / missing.mean())
+        scores[family]["energy"] = (float(np.mean(one["energy"])), standard_error(np.array(one["energy"])))
     return {"scores": scores} | {fact: result[fact] for fact in FACTS}
 
 
 def ratios(one: dict[str, Any], seven: dict[str, Any]) -> dict[str, Any]:
     """Seven modes over one less 1, of every family and of groups of them, with standard errors of pairs."""
     out: dict[str, Any] = {}
-    for what in ("all", "first"):
+    for what in MEASURES:
         parts = {}
         for family in FAMILIES:
             first, second = (np.array(row["nats"][family][what]) for row in (one, seven))
@@ -190,7 +209,7 @@ def table(rows: dict[str, Any]) -> list[dict[str, str]]:
         for row in ROWS:
             mean, error = rows[row]["scores"][family]["all"] if family in FAMILIES else (None, None)
             line[row] = "" if mean is None else f"{mean:.4f} ± {error:.4f}"
-        for what, title in (("all", "seven over one"), ("first", "its first step")):
+        for what, title in MEASURES.items():
             line[title] = f"{change[what][0]:+.1%} ± {change[what][1]:.1%}"
         lines.append(line)
     return lines
@@ -202,7 +221,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "title": "SFARM's Figure 4 as a table: masking modes",
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
-        "First step: the same of every missing pixel given the evidence alone. ± of a ratio is of pairs.",
+        "First step: the same of every missing pixel given the evidence alone. Energy score (lower is better): of "
+        f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs.",
         "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g}",
         "seed": options["seed"],
         "machine": machine(),
