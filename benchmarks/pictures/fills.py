@@ -81,7 +81,7 @@ def autoencoder(
     )
 
     def units(pictures: NDArray[np.uint8]) -> torch.Tensor:
-        flat = torch.as_tensor(pictures.reshape(len(pictures), -1)).float()
+        flat = torch.tensor(pictures.reshape(len(pictures), -1)).float()
         return flat if data.levels == 2 else (flat - half) / half
 
     values = units(data.training)

@@ -54,7 +54,7 @@ def train_classifier(pictures: NDArray[np.uint8], labels: NDArray[np.int64], lev
     torch.manual_seed(0)
     model = Classifier(int(labels.max()) + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    values = torch.as_tensor(pictures).float()[:, None] / (levels - 1)
+    values = torch.tensor(pictures).float()[:, None] / (levels - 1)
     target = torch.as_tensor(labels).long()
     began = time.monotonic()
     while time.monotonic() - began < 60 * minutes:

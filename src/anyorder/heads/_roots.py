@@ -1,4 +1,4 @@
-"""Where an increasing function crosses zero: Newton's method, kept inside a bracket that always shrinks."""
+"""Where an increasing function crosses zero, by methods that keep a bracket which always shrinks."""
 
 from __future__ import annotations
 
@@ -38,3 +38,47 @@ def increasing_root(
         if bool(settled.all()):
             break
     return point
+
+
+HASTY = 24  # interpolated steps before a bracket is only halved: jumps and plateaus defeat interpolation
+
+
+def first_crossing(
+    function: Callable[[Tensor], Tensor],
+    lower: Float[Tensor, "*batch"],
+    upper: Float[Tensor, "*batch"],
+    precision: float = 1e-12,
+    steps: int = 128,
+) -> Float[Tensor, "*batch"]:
+    """The least point at which each element is no longer negative, within ``precision``, of itself or absolutely.
+
+    It may get there by a jump.
+
+    ``function`` is negative at ``lower`` and not at ``upper``. Chandrupatla's method: inverse quadratic interpolation
+    where three points promise that it will do, and halves elsewhere.
+    """
+    newest, other = lower, upper
+    at_newest, at_other = function(lower), function(upper)
+    before, at_before = other, at_other
+    share = torch.full_like(newest, 0.5)
+    close = precision * torch.maximum(lower.abs(), upper.abs()).clamp(min=1)
+    for step in range(steps):
+        point = newest + share * (other - newest)
+        value = function(point)
+        same = (value < 0) == (at_newest < 0)
+        before, at_before = torch.where(same, newest, other), torch.where(same, at_newest, at_other)
+        other, at_other = torch.where(same, other, newest), torch.where(same, at_other, at_newest)
+        newest, at_newest = point, value
+        width = (other - newest).abs()
+        if bool((width <= 2 * close).all()):
+            break
+        place = (newest - other) / (before - other)
+        height = (at_newest - at_other) / (at_before - at_other)
+        smooth = (height**2 < place) & ((1 - height) ** 2 < 1 - place) & (step < HASTY)
+        guess = at_newest / (at_other - at_newest) * at_before / (at_other - at_before) + (before - newest) / (
+            other - newest
+        ) * at_newest / (at_before - at_newest) * at_other / (at_before - at_other)
+        least = (close / width).clamp(max=0.5)
+        # Comparisons with NaN (a plateau) are false: then halve.
+        share = torch.where(smooth & guess.isfinite(), guess, 0.5).clamp(least, 1 - least)
+    return torch.where(at_newest < 0, other, newest)

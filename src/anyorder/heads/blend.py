@@ -19,10 +19,10 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
+from anyorder.heads._roots import first_crossing
 from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.heads.base import Distribution, Head
 
-HALVINGS = 80  # of a bracket by bisection: to float64 precision from any start
 LEVELS = 128  # equally probable places of a member, where it has no quadrature of its own
 
 
@@ -62,27 +62,32 @@ class BlendDistribution(Distribution):
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """By bisection between the members' quantiles, to a member's own point where the cdf jumps."""
+        """Between the members' quantiles, to a member's own point where the cdf jumps."""
         each = torch.stack([member.quantile(level) for member in self.members])
         low, high = each.amin(0).double(), each.amax(0).double()
         level = level.double().expand(low.shape)
         # The least value that reaches the level: `high` always does, `low` may.
-        done = (low == high) | ~low.isfinite() | ~high.isfinite()
-        reaches = self.cdf(low.where(low.isfinite(), 0.0)).double() >= level
-        answer = torch.where(done | reaches, low, high)
-        open_ = ~(done | reaches)
-        for _ in range(HALVINGS):
-            if not bool(open_.any()):
-                break
-            middle = low + (high - low) / 2
-            enough = self.cdf(middle.to(each.dtype).double() if self.discrete else middle).double() >= level
-            low, high = torch.where(open_ & ~enough, middle, low), torch.where(open_ & enough, middle, high)
-            open_ = open_ & (high - low > torch.finfo(torch.float64).eps * high.abs().clamp(min=1))
-        answer = torch.where(done | reaches, answer, high)
-        return self._snapped(answer, level, each.dtype)
+        known = (low == high) | ~low.isfinite() | ~high.isfinite()
+        known = known | (self.cdf(low.where(low.isfinite(), 0.0)).double() >= level)
+        answer = low.where(known, high)
+        if not bool(known.all()):
+            dtype = each.dtype if self.discrete else torch.float64
+            open_ = ~known
+            below, above = low.where(open_, 0.0), high.where(open_, 0.0)
 
-    def _snapped(self, value: Tensor, level: Tensor, dtype: torch.dtype) -> Tensor:
-        """Where there are points, the point that the bisection closed in on, bit by bit as a member spells it."""
+            def missing(value: Tensor) -> Tensor:
+                return (self.cdf(value.to(dtype).double()).double() - level).where(open_, 0.0)
+
+            # Beside a jump a digit decides on which side of it an answer is.
+            precision = torch.finfo(torch.float64).eps if self._jumps() else 1e-12
+            answer = first_crossing(missing, below, above, precision).where(open_, answer)
+        return self._snapped(answer, each.dtype) if self._jumps() else answer.to(each.dtype)
+
+    def _jumps(self) -> bool:
+        return self.discrete or bool(self.pieces()[1])
+
+    def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:
+        """Where there are points, the point that the search closed in on, bit by bit as a member spells it."""
         finite = value.isfinite()
         for member in self.members:
             # A member's own quantile at its own cdf is one of its points, if it has any there.

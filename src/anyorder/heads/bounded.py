@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -186,7 +187,15 @@ class BoundedDistribution(Distribution):
         return (value >= low) & (value <= high)
 
     def _log_mass(self) -> Float[Tensor, "*batch"]:
-        return self.base.log_between(self._end(self.low), self._end(self.high))
+        if torch.is_grad_enabled():
+            return self.base.log_between(self._end(self.low), self._end(self.high))
+        return self._kept_log_mass
+
+    @cached_property
+    def _kept_log_mass(self) -> Float[Tensor, "*batch"]:
+        """Searches ask for it at every step; kept only where no gradient could be lost with it."""
+        with torch.no_grad():
+            return self.base.log_between(self._end(self.low), self._end(self.high))
 
     def _end(self, end: float) -> Tensor:
         return torch.full(self.shape, end, dtype=self.dtype, device=self.device)
