@@ -37,7 +37,14 @@ def test_the_least_point_behind_jumps(scale: float) -> None:
     # Steps of a tenth at 0, 1, ..., 9: every level is reached at the tenth above it, not before.
     found, _ = crossing(lambda point: (torch.floor(point / scale) + 1).clamp(0, 10) / 10, -0.5 * scale, 9.5 * scale)
     expected = scale * torch.ceil(10 * LEVELS - 1e-9).sub(1)
-    torch.testing.assert_close(found, expected, rtol=0, atol=4e-12 * max(1.0, 9.5 * scale))
+    torch.testing.assert_close(found, expected, rtol=4e-12, atol=4e-12)
+
+
+def test_a_wide_bracket_and_equal_ends() -> None:
+    found, _ = crossing(lambda point: torch.special.ndtr(1000 * point), -1e6, 3.0)
+    torch.testing.assert_close(found, torch.special.ndtri(LEVELS) / 1000, rtol=0, atol=4e-12)
+    found, _ = crossing(torch.ones_like, 2.0, 2.0)
+    assert torch.equal(found, torch.full_like(LEVELS, 2.0))
 
 
 def test_the_least_point_of_a_plateau() -> None:

@@ -109,6 +109,25 @@ def test_patches_are_squares_of_neighbouring_pixels() -> None:
     torch.testing.assert_close(back[0, 0, 2, 4], torch.tensor(14.0, dtype=torch.float64))
 
 
+@pytest.mark.parametrize("case", ["one level", "patches of an odd size, two levels", "patches in colour"])
+def test_an_untrained_network_answers_what_it_began_with(case: str) -> None:
+    layout, options = CASES[case]
+    network = UNet(layout, channels=8, blocks=1, **options).double()  # type: ignore[arg-type]
+    variables = len(layout.levels)
+    # Pixels share their head, channels have one each.
+    starts = torch.randn(network.planes, layout.width, generator=torch.Generator().manual_seed(0)).double()
+    starts = starts.repeat(variables // network.planes, 1)
+    network.begin(starts)
+    values, known = torch.zeros(2, variables, dtype=torch.float64), torch.zeros(2, variables, dtype=torch.bool)
+    torch.testing.assert_close(network.beside(values, known), starts.expand(2, -1, -1))
+
+
+@pytest.mark.parametrize("patch", [0, 1.5, 4])
+def test_patches_that_cannot_be(patch: float) -> None:
+    with pytest.raises(UserError, match="patch"):
+        small(picture_layout(3, 3), patch=patch)
+
+
 def test_modes_are_heard_and_none_is_the_rule() -> None:
     network = small(picture_layout(), modes=2)
     values, known = torch.zeros(3, 12, dtype=torch.float64), torch.zeros(3, 12, dtype=torch.bool)

@@ -42,7 +42,7 @@ from anyorder.warp import Warp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES
-from measures import features, standard_error, train_classifier
+from measures import features, some_test, standard_error, train_classifier
 
 from common import earlier, machine, write_results
 
@@ -142,8 +142,7 @@ class Task:
         return found
 
     def test(self) -> NDArray[np.uint8]:
-        data = self.data()
-        return data.test[np.random.default_rng(0).permutation(len(data.test))[: self.count]]
+        return some_test(self.data(), self.count)
 
     def known(self, share: int) -> NDArray[np.bool_]:
         sides = self.data().test.shape[1:3]
@@ -179,7 +178,9 @@ def main(
     pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
     """Train and ask, two rows at a time."""
-    torch.set_num_threads(2)
+    if count < len(SHARES):
+        raise typer.BadParameter(f"at least {len(SHARES)} pictures, one of each rate is drawn", param_hint="--count")
+    torch.set_num_threads(1)
     task = Task(name, count)
     data, test = task.data(), task.test()
     options = {"minutes": minutes, "set": name, "count": count, "seed": seed}
@@ -195,14 +196,16 @@ def main(
         for job in as_completed(jobs):
             found[jobs[job]], strips[jobs[job]] = job.result()
             Console(width=140).print(f"{jobs[job]}: {found[jobs[job]]}")
-            write_results(json, payload({row: found[row] for row in ROWS if row in found}, options, data))
-    if len(strips) == len(ROWS):
+            found = {row: found[row] for row in ROWS if row in found}
+            write_results(json, payload(found, options, data))
+    if len(strips) == len(ROWS):  # what an earlier call trained cannot be drawn
         known = np.stack([task.known(share)[place] for place, share in enumerate(SHARES)])
         above = shades(test[: len(SHARES)], data.levels)
         write_picture(
             grid([above, hidden(above, known), *(shades(strips[row], data.levels) for row in ROWS)], scale=2),
             pictures / f"fills_{name}.png",
         )
+        write_results(json, payload(found, options, data) | {"picture": f"images/fills_{name}.png"})
 
 
 def judged(
@@ -240,7 +243,6 @@ def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) ->
         "training on one thread a row, networks of the same parts. Energy score: lower is better, in units of the "
         "full range; PSNR, SSIM: of the mean of the draws; agreement: how often a small classifier says the same of a "
         "draw as of the truth; seconds: to fill all of them.",
-        "picture": f"images/fills_{options['set']}.png",
         "command": f"python benchmarks/pictures/fills.py --set {options['set']} --minutes {options['minutes']:g}",
         "seed": options["seed"],
         "machine": machine(),

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from anyorder.data.images import PictureSet
+
 Array = NDArray[np.float64]
 
 
@@ -116,6 +118,11 @@ class _Stack(Dataset[Tensor]):
 
     def __getitem__(self, index: int) -> Tensor:
         return self.pictures[index]
+
+
+def some_test(data: PictureSet, count: int) -> NDArray[np.uint8]:
+    """The same so many test pictures in every benchmark."""
+    return data.test[np.random.default_rng(0).permutation(len(data.test))[:count]]
 
 
 def standard_error(values: Array) -> float:

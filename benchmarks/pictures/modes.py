@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,7 @@ from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, GROUPS
-from measures import standard_error
+from measures import some_test, standard_error
 
 from common import earlier, machine, print_rows, write_results
 
@@ -54,7 +55,7 @@ FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behi
 def conditional(
     model: ImageModel, pictures: NDArray[np.uint8], known: NDArray[np.bool_], steps: int, *, first: bool = False
 ) -> NDArray[Any]:
-    """An unbiased estimate of -log p(missing | known) of every picture under a random order, in nats.
+    """-log p(missing | known) of every picture, its mean over all orders, estimated without bias, in nats.
 
     ``first``: the first step stands for all of them, as if all pixels were drawn at once.
     """
@@ -70,7 +71,7 @@ def conditional(
         for part in torch.arange(len(values)).split(128):
             nats = model.core.log_prob_beside(values[part], told[part]).double()
             left = ~told[part]
-            total[part] -= nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1) * missing[part]
+            total[part] -= nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1) * missing[part]
     return np.asarray((total / steps).numpy())
 
 
@@ -93,7 +94,7 @@ def run(
         ).save(file)
     model = ao.load(file)
     assert isinstance(model, ImageModel)
-    test = data.test[np.random.default_rng(0).permutation(len(data.test))[:count]]
+    test = some_test(data, count)
     nats: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
         known = masks(len(test), *test.shape[1:3], np.random.default_rng(3))
@@ -119,11 +120,11 @@ def energies(
 
 
 def fill_rows(model: ImageModel, test: NDArray[np.uint8], levels: int, seed: int) -> list[Any]:
-    """One fill of each of some holes, for the picture."""
+    """What is known and one fill, of each of some holes, for the picture."""
     rows = []
     for family in ("left half", "lower half", "patch inside", "all around a patch", "random, 90 %"):
         known = FAMILIES[family](len(test), *test.shape[1:3], np.random.default_rng(4))
-        rows.append((family, known, model.fill(test, known, steps=64, seed=seed)[0]))
+        rows.append((known, model.fill(test, known, steps=64, seed=seed)[0]))
     return rows
 
 
@@ -136,17 +137,18 @@ def main(
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     again: Annotated[bool, typer.Option(help="ask the models that were trained, without training")] = False,
     models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/pictures"),
-    json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/image_modes.json"),
+    json: Annotated[Path, typer.Option(help="written after every set")] = Path("benchmarks/results/image_modes.json"),
     pictures: Annotated[Path, typer.Option(help="where the grids of fills go")] = Path("docs/images"),
 ) -> None:
     """Run set by set."""
     models.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)
     options = {"minutes": minutes, "count": count, "steps": steps, "seed": seed}
     found: dict[str, Any] = earlier(json, options, "by_set") if resume else {}
     for name in [part.strip() for part in sets.split(",")]:
         if name in found:
             continue
-        with ProcessPoolExecutor(len(ROWS)) as pool:
+        with ProcessPoolExecutor(len(ROWS), mp_context=get_context("spawn")) as pool:
             jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, again=again) for row in ROWS}
             rows = {row: job.result() for row, job in jobs.items()}
         draw(name, {row: result.pop("fills") for row, result in rows.items()}, pictures / f"modes_{name}.png")
@@ -192,12 +194,12 @@ def ratios(one: dict[str, Any], seven: dict[str, Any]) -> dict[str, Any]:
 def draw(name: str, grids: dict[str, Any], path: Path) -> None:
     """Of each family of holes: what is known, then the fills of both rows."""
     data = getattr(image_sets, name)()
-    test = data.test[np.random.default_rng(0).permutation(len(data.test))[:8]]
+    test = some_test(data, 8)
     rows = [shades(test, data.levels)]
     for place in range(len(next(iter(grids.values())))):
-        known = next(iter(grids.values()))[place][1]
+        known = next(iter(grids.values()))[place][0]
         rows.append(hidden(shades(test, data.levels), known))
-        rows += [shades(fills[place][2], data.levels) for fills in grids.values()]
+        rows += [shades(fills[place][1], data.levels) for fills in grids.values()]
     write_picture(grid(rows, scale=2), path)
 
 
@@ -222,7 +224,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
         "First step: the same of every missing pixel given the evidence alone. Energy score (lower is better): of "
-        f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs.",
+        f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs of pictures; every row "
+        "is one training, and two trainings of the same row may be a per cent apart.",
         "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g}",
         "seed": options["seed"],
         "machine": machine(),

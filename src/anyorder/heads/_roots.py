@@ -50,9 +50,9 @@ def first_crossing(
     precision: float = 1e-12,
     steps: int = 128,
 ) -> Float[Tensor, "*batch"]:
-    """The least point at which each element is no longer negative, within ``precision``, of itself or absolutely.
+    """The least point at which each element is no longer negative, within twice the ``precision``.
 
-    It may get there by a jump.
+    That is of itself if it is above one, absolute below. It may get there by a jump.
 
     ``function`` is negative at ``lower`` and not at ``upper``. Chandrupatla's method: inverse quadratic interpolation
     where three points promise that it will do, and halves elsewhere.
@@ -61,7 +61,6 @@ def first_crossing(
     at_newest, at_other = function(lower), function(upper)
     before, at_before = other, at_other
     share = torch.full_like(newest, 0.5)
-    close = precision * torch.maximum(lower.abs(), upper.abs()).clamp(min=1)
     for step in range(steps):
         point = newest + share * (other - newest)
         value = function(point)
@@ -70,6 +69,7 @@ def first_crossing(
         other, at_other = torch.where(same, other, newest), torch.where(same, at_other, at_newest)
         newest, at_newest = point, value
         width = (other - newest).abs()
+        close = precision * torch.maximum(newest.abs(), other.abs()).clamp(min=1)
         if bool((width <= 2 * close).all()):
             break
         place = (newest - other) / (before - other)

@@ -69,7 +69,7 @@ class BlendDistribution(Distribution):
         # The least value that reaches the level: `high` always does, `low` may.
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
         known = known | (self.cdf(low.where(low.isfinite(), 0.0)).double() >= level)
-        answer = low.where(known, high)
+        answer, jumps = low.where(known, high), self.discrete or any(member.pieces()[1] for member in self.members)
         if not bool(known.all()):
             dtype = each.dtype if self.discrete else torch.float64
             open_ = ~known
@@ -79,12 +79,9 @@ class BlendDistribution(Distribution):
                 return (self.cdf(value.to(dtype).double()).double() - level).where(open_, 0.0)
 
             # Beside a jump a digit decides on which side of it an answer is.
-            precision = torch.finfo(torch.float64).eps if self._jumps() else 1e-12
+            precision = torch.finfo(torch.float64).eps if jumps else 1e-12
             answer = first_crossing(missing, below, above, precision).where(open_, answer)
-        return self._snapped(answer, each.dtype) if self._jumps() else answer.to(each.dtype)
-
-    def _jumps(self) -> bool:
-        return self.discrete or bool(self.pieces()[1])
+        return self._snapped(answer, each.dtype) if jumps else answer.to(each.dtype)
 
     def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:
         """Where there are points, the point that the search closed in on, bit by bit as a member spells it."""

@@ -187,15 +187,15 @@ class BoundedDistribution(Distribution):
         return (value >= low) & (value <= high)
 
     def _log_mass(self) -> Float[Tensor, "*batch"]:
-        if torch.is_grad_enabled():
-            return self.base.log_between(self._end(self.low), self._end(self.high))
-        return self._kept_log_mass
+        # Searches ask for it at every step; it is kept only where no gradient could be lost with it.
+        return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
+
+    def _inner_mass(self) -> Float[Tensor, "*batch"]:
+        return self.base.log_between(self._end(self.low), self._end(self.high))
 
     @cached_property
-    def _kept_log_mass(self) -> Float[Tensor, "*batch"]:
-        """Searches ask for it at every step; kept only where no gradient could be lost with it."""
-        with torch.no_grad():
-            return self.base.log_between(self._end(self.low), self._end(self.high))
+    def _kept_mass(self) -> Float[Tensor, "*batch"]:
+        return self._inner_mass()
 
     def _end(self, end: float) -> Tensor:
         return torch.full(self.shape, end, dtype=self.dtype, device=self.device)

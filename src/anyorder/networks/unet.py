@@ -1,9 +1,9 @@
 """The U-Net: the mask network of pictures (ARDM, SFARM appendix A.2, MAC section 4.2).
 
-The known picture and its mask enter through 1 x 1 maps, three quarters of the channels for the picture and one quarter
-for the mask, and go through the trunk (:mod:`anyorder.networks.unet_trunk`). Every block hears of the step (how much
-of the picture is known) and, if the model was trained in several masking modes, of the mode. A value of an unknown
-pixel is zeroed before anything sees it.
+The known picture and its mask enter pixel by pixel, or in small squares of pixels, three quarters of the channels for
+the picture and one quarter for the mask, and go through the trunk (:mod:`anyorder.networks.unet_trunk`). Every block
+hears of the step (how much of the picture is known) and, if the model was trained in several masking modes, of the
+mode. A value of an unknown pixel is zeroed before anything sees it.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class UNet(MaskNetwork):
             raise UserError(f"a U-Net needs variables on a grid of pixels, height x width (x channels), got {grid}")
         if self.channels < 4 or self.channels % 4 or self.entry % 4 or self.entry < 0:
             raise UserError(f"unet: channels and entry must be multiples of 4, got {self.channels} and {self.entry}")
-        if self.patch < 1:
-            raise UserError(f"unet: patch must be a whole number from 1 up, got {self.patch}")
+        if not isinstance(self.patch, int) or self.patch < 1:
+            raise UserError(f"unet: patch must be a whole number from 1 up, got {self.patch!r}")
         if min(grid[:2]) < self.patch * 2 ** (self.levels - 1):
             raise UserError(
                 f"unet: a picture of {grid[0]} x {grid[1]}, {self.patch} pixels a patch, "

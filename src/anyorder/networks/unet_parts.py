@@ -1,4 +1,4 @@
-"""Parts of U-Nets: residual blocks that hear of the step, attention between pixels, resolution changes.
+"""Parts of U-Nets: residual blocks that hear of the step, attention, resolution changes, squares of pixels.
 
 Shared by the mask network of pictures and by the baselines that the SFARM paper builds from the same parts.
 """
@@ -107,6 +107,8 @@ class Double(nn.Module):
         return out
 
 
+# These two are convolutions rather than hold one, so that the weights have the same names in files with and without
+# patches.
 class ToPatches(nn.Conv2d):
     """Squares of ``patch`` x ``patch`` pixels as one position each; lines that the last ones lack are zero."""
 
