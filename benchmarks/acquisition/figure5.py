@@ -55,7 +55,7 @@ DRAWS = 16  # stratified answers behind a gain
 SAMPLES = 200  # joint draws behind a histogram
 
 
-def run(name: str, split: int, minutes: float, fixed_draws: int = 256) -> dict[str, Any]:
+def run(name: str, split: int, minutes: float, rewards: tuple[str, ...], fixed_draws: int = 256) -> dict[str, Any]:
     """All curves of one split."""
     torch.set_num_threads(1)
     train, test = load(name, split)
@@ -69,7 +69,7 @@ def run(name: str, split: int, minutes: float, fixed_draws: int = 256) -> dict[s
     truth = test.to_numpy()[:, target]
     features = list(range(target))
     runs: dict[str, tuple[Believer, Policy, np.ndarray]] = {}
-    for reward in ("information", "variance", "error"):
+    for reward in rewards:
         runs[f"anyorder, {reward}"] = (ours, by_reward(ours, reward, DRAWS), encoded)
     runs["anyorder, histogram"] = (ours, by_reward(ours, "histogram", SAMPLES), encoded)
     runs["anyorder, fixed order"] = (ours, in_order(ours.fixed_order(features, fixed_draws)), encoded)
@@ -102,6 +102,7 @@ def run(name: str, split: int, minutes: float, fixed_draws: int = 256) -> dict[s
 def main(
     splits: Annotated[int, typer.Option(help="the first so many of the 20 standard splits")] = 5,
     minutes: Annotated[float, typer.Option(help="training budget of each model on each split")] = 1.0,
+    rewards: Annotated[str, typer.Option(help="of the library, comma-separated")] = "information,variance,error",
     sets: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     workers: Annotated[int, typer.Option(help="splits at a time, one thread each")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
@@ -112,19 +113,20 @@ def main(
 ) -> None:
     """Run split by split, print the areas and draw the curves."""
     names = [name.strip() for name in sets.split(",") if name.strip()] or list(SETS)
-    options = {"minutes": minutes}
+    wanted = tuple(reward.strip() for reward in rewards.split(","))
+    options = {"minutes": minutes, "rewards": list(wanted)}
     found: dict[str, Any] = earlier(json, options, "by_split") if resume else {}
     console = Console(width=150)
     todo = [(name, split) for split in range(splits) for name in names if str(split) not in found.get(name, {})]
     with ProcessPoolExecutor(workers) as pool:
-        jobs = {pool.submit(run, name, split, minutes): (name, split) for name, split in todo}
+        jobs = {pool.submit(run, name, split, minutes, wanted): (name, split) for name, split in todo}
         for job in as_completed(jobs):
             name, split = jobs[job]
             found.setdefault(name, {})[str(split)] = job.result()
             console.print(f"{name}, split {split}: {found[name][str(split)]['seconds']}")
-            write_results(json, payload(found, minutes))
+            write_results(json, payload(found, options))
     plot(found, picture)
-    print_rows(payload(found, minutes)["rows"])
+    print_rows(payload(found, options)["rows"])
 
 
 def areas(found: dict[str, Any], name: str, label: str, what: str) -> np.ndarray:
@@ -132,11 +134,12 @@ def areas(found: dict[str, Any], name: str, label: str, what: str) -> np.ndarray
     return np.array([np.mean(split["curves"][label][what]) for split in found[name].values()])
 
 
-def payload(found: dict[str, Any], minutes: float) -> dict[str, Any]:
+def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The table as the documentation shows it, and every curve."""
     rows = []
     names = [name for name in SETS if name in found]
-    for label in ROWS:
+    there = next(iter(found[names[0]].values()))["curves"]
+    for label in [label for label in ROWS if label in there]:
         row: dict[str, Any] = {"model, reward": label}
         for name in names:
             area = areas(found, name, label, "rmse")
@@ -149,16 +152,17 @@ def payload(found: dict[str, Any], minutes: float) -> dict[str, Any]:
         "title": "What to measure next: SFARM's Figure 5",
         "about": "Area under the curve of the target's test RMSE (and NLL, nats) against the number of acquired "
         "features, nothing known at first, all at the end (lower is better); mean ± standard error over the first "
-        f"{most} of the 20 standard splits, standardised columns with 0.05 standard deviations of noise. Every model "
-        f"trains for {minutes:g} minutes at most on one thread. Gains by {DRAWS} stratified answers, histograms by "
-        f"{SAMPLES} joint draws. The fixed order is the greedy one for a case of which nothing is known; the "
+        f"{most} of the 20 standard splits, standardised columns with 0.05 standard deviations of noise. Every "
+        f"model trains for {options['minutes']:g} minutes at most on one thread. Gains by {DRAWS} stratified "
+        f"answers, histograms by {SAMPLES} joint draws. The fixed order is the greedy one for a case of which nothing is known; the "
         "oracle tries the true answers and keeps what leaves the least squared error: no method, since it sees them.",
         "picture": "images/acquisition.png",
-        "command": f"python benchmarks/acquisition/figure5.py --splits {most} --minutes {minutes:g}",
+        "command": f"python benchmarks/acquisition/figure5.py --splits {most} --minutes {options['minutes']:g} "
+        f"--rewards {','.join(options['rewards'])}",
         "seed": "the number of the split",
         "machine": machine(),
         "rows": rows,
-        "details": {"options": {"minutes": minutes}, "by_split": found},
+        "details": {"options": options, "by_split": found},
     }
 
 

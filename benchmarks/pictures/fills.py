@@ -243,7 +243,8 @@ def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) ->
         "training on one thread a row, networks of the same parts. Energy score: lower is better, in units of the "
         "full range; PSNR, SSIM: of the mean of the draws; agreement: how often a small classifier says the same of a "
         "draw as of the truth; seconds: to fill all of them.",
-        "command": f"python benchmarks/pictures/fills.py --set {options['set']} --minutes {options['minutes']:g}",
+        "command": f"python benchmarks/pictures/fills.py --set {options['set']} --minutes {options['minutes']:g} "
+        f"--count {options['count']}",
         "seed": options["seed"],
         "machine": machine(),
         **tables,
