@@ -154,8 +154,9 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "features, nothing known at first, all at the end (lower is better); mean ± standard error over the first "
         f"{most} of the 20 standard splits, standardised columns with 0.05 standard deviations of noise. Every "
         f"model trains for {options['minutes']:g} minutes at most on one thread. Gains by {DRAWS} stratified "
-        f"answers, histograms by {SAMPLES} joint draws. The fixed order is the greedy one for a case of which nothing is known; the "
-        "oracle tries the true answers and keeps what leaves the least squared error: no method, since it sees them.",
+        f"answers, histograms by {SAMPLES} joint draws. The fixed order is the greedy one for a case of which "
+        "nothing is known; the oracle tries the true answers and keeps what leaves the least squared error: no method, "
+        "since it sees them.",
         "picture": "images/acquisition.png",
         "command": f"python benchmarks/acquisition/figure5.py --splits {most} --minutes {options['minutes']:g} "
         f"--rewards {','.join(options['rewards'])}",

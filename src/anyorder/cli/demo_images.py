@@ -17,7 +17,7 @@ def demo_images(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="PICTURE", help="where to draw the fills")] = Path(
         "anyorder-digits.png"
     ),
-    minutes: Annotated[float, typer.Option(help="time budget of the fit")] = 1.5,
+    minutes: Annotated[float, typer.Option(help="time budget of the fit")] = 2.25,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
