@@ -98,12 +98,12 @@ def test_the_drawn_steps_of_a_conditional_are_unbiased() -> None:
 
 def test_ratios_are_of_pairs() -> None:
     rng = np.random.default_rng(0)
-    one, seven = ({"nats": {}, "steps": 1, "seconds": 1.0, "parameters": 1} for _ in range(2))
+    one, seven = ({"measured": {}, "steps": 1, "seconds": 1.0, "parameters": 1} for _ in range(2))
     for family in FAMILIES:
         nats = rng.uniform(50, 150, 40)
-        one["nats"][family] = {"missing": [10] * 40, "all": nats, "first": nats, "energy": nats[:20]}
+        one["measured"][family] = {"missing": [10] * 40, "all": nats, "first": nats, "energy": nats[:20]}
         noisy = nats + rng.normal(size=40)
-        seven["nats"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": noisy, "energy": 2 * nats[:20]}
+        seven["measured"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": noisy, "energy": 2 * nats[:20]}
     change = ratios(one, seven)
     assert len(change) == len(FAMILIES) + len(GROUPS)
     for found in change.values():
@@ -111,6 +111,6 @@ def test_ratios_are_of_pairs() -> None:
         assert found["energy"] == pytest.approx((1.0, 0.0), abs=1e-12)
         assert 0 < found["first"][1] < 0.01  # far below the spread of the pictures
     mean, error = summed(one)["scores"]["left half"]["all"]
-    nats = one["nats"]["left half"]["all"]
+    nats = one["measured"]["left half"]["all"]
     assert mean == pytest.approx(nats.mean() / 10)
     assert error == pytest.approx(nats.std(ddof=1) / np.sqrt(40) / 10)

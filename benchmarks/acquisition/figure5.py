@@ -35,6 +35,7 @@ from walk import Policy, acquire, at_random, by_reward, in_order, oracle
 
 import anyorder as ao
 from anyorder.baselines import MIWAE, VAE, Schedule
+from anyorder.uncertainty import UNCERTAINTIES
 from sfarm_table1 import load
 
 from common import earlier, machine, print_rows, write_results
@@ -114,6 +115,8 @@ def main(
     """Run split by split, print the areas and draw the curves."""
     names = [name.strip() for name in sets.split(",") if name.strip()] or list(SETS)
     wanted = tuple(reward.strip() for reward in rewards.split(","))
+    if unknown := [reward for reward in wanted if reward not in UNCERTAINTIES]:
+        raise typer.BadParameter(f"{unknown} are none of {list(UNCERTAINTIES)}", param_hint="--rewards")
     options = {"minutes": minutes, "rewards": list(wanted)}
     found: dict[str, Any] = earlier(json, options, "by_split") if resume else {}
     console = Console(width=150)
@@ -193,6 +196,8 @@ def plot(found: dict[str, Any], path: Path) -> None:
             axes = figure.add_subplot(2, len(names), line * len(names) + column + 1)
             style(axes)
             for label, (colour, dash, width) in looks.items():
+                if label not in next(iter(found[name].values()))["curves"]:
+                    continue
                 curves = np.array([split["curves"][label][what] for split in found[name].values()])
                 mean, steps = curves.mean(axis=0), np.arange(curves.shape[1])
                 axes.plot(steps, mean, color=colour, linestyle=dash, linewidth=width, label=label)

@@ -35,6 +35,7 @@ from anyorder.data import images as image_sets
 from anyorder.data.images import PictureSet
 from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
+from anyorder.image_options import PRESETS
 from anyorder.image_plots import grid, hidden, shades
 from anyorder.image_scores import energy_score, psnr, ssim
 from anyorder.lattice import Lattice
@@ -77,7 +78,7 @@ def autoencoder(
         int(np.prod(shape)),
         latent=LATENT,
         observation=cell,
-        halves=picture_halves(shape, LATENT, cell.size, seed=seed),
+        halves=picture_halves(shape, LATENT, cell.size, seed=seed, **PRESETS["small"]),
     )
 
     def units(pictures: NDArray[np.uint8]) -> torch.Tensor:
@@ -106,7 +107,7 @@ def autoencoder(
 def diffusion(data: PictureSet, minutes: float, seed: int) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
-    model = DDPM(shape, seed=seed)
+    model = DDPM(shape, seed=seed, **PRESETS["small"])
     model.fit((data.training.reshape(len(data.training), -1) - half) / half, minutes=minutes)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:

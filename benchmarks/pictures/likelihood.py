@@ -32,6 +32,7 @@ from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from measures import some_test
 from modes import conditional
 
 from common import earlier, machine, write_results
@@ -80,7 +81,7 @@ def run(row: str, minutes: float, count: int, seed: int, folder: Path) -> dict[s
         log=folder / f"{file}.jsonl",
     )
     model.save(folder / f"{file}.anyorder")
-    test = data.test[np.random.default_rng(0).permutation(len(data.test))[:count]]
+    test = some_test(data, count)
     everything = torch.ones(count, 784, dtype=torch.bool)
     marginal = Cardinality().draw(count, 784, torch.Generator().manual_seed(7))
     if isinstance(model.core.network, ChainNetwork):

@@ -95,17 +95,17 @@ def run(
     model = ao.load(file)
     assert isinstance(model, ImageModel)
     test = some_test(data, count)
-    nats: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
         known = masks(len(test), *test.shape[1:3], np.random.default_rng(3))
-        nats[family] = {
+        measured[family] = {
             "missing": (~known).reshape(len(test), -1).sum(axis=1).tolist(),
             "all": conditional(model, test, known, steps).round(3).tolist(),
             "first": conditional(model, test, known, 1, first=True).round(3).tolist(),
             "energy": energies(model, test[:FILLED], known[:FILLED], data.levels, seed).round(5).tolist(),
         }
     return {
-        "nats": nats,
+        "measured": measured,
         **{fact: model.card["training"][fact] for fact in FACTS},
         "fills": fill_rows(model, test[:8], data.levels, seed),
     }
@@ -160,7 +160,7 @@ def main(
 def summed(result: dict[str, Any]) -> dict[str, Any]:
     """Nats per missing pixel and energy score of every family, with standard errors over pictures."""
     scores = {}
-    for family, one in result["nats"].items():
+    for family, one in result["measured"].items():
         missing = np.array(one["missing"], dtype=np.float64)
         scores[family] = {}
         for what in ("all", "first"):
@@ -177,7 +177,7 @@ def ratios(one: dict[str, Any], seven: dict[str, Any]) -> dict[str, Any]:
     for what in MEASURES:
         parts = {}
         for family in FAMILIES:
-            first, second = (np.array(row["nats"][family][what]) for row in (one, seven))
+            first, second = (np.array(row["measured"][family][what]) for row in (one, seven))
             ratio = second.sum() / first.sum()
             # Linearised: what each picture adds to the ratio of the two sums.
             parts[family] = (ratio - 1, (second - ratio * first) / first.mean())
@@ -209,8 +209,8 @@ def table(rows: dict[str, Any]) -> list[dict[str, str]]:
     for family, change in rows["ratios"].items():
         line = {"holes": family}
         for row in ROWS:
-            mean, error = rows[row]["scores"][family]["all"] if family in FAMILIES else (None, None)
-            line[row] = "" if mean is None else f"{mean:.4f} ± {error:.4f}"
+            scores = rows[row]["scores"].get(family)  # a group of families has only ratios
+            line[row] = "" if scores is None else "{:.4f} ± {:.4f}".format(*scores["all"])
         for what, title in MEASURES.items():
             line[title] = f"{change[what][0]:+.1%} ± {change[what][1]:.1%}"
         lines.append(line)

@@ -24,7 +24,7 @@ from anyorder.image_scores import energy_score
 SHOWN, DRAWS, TESTED = 8, 12, 64
 
 
-def run_image_demo(out: Path, *, minutes: float = 2.25, seed: int = 0, progress: bool = False) -> dict[str, Any]:
+def run_image_demo(out: Path, *, minutes: float, seed: int = 0, progress: bool = False) -> dict[str, Any]:
     """Fit, fill, judge, and write the picture; the figures come back."""
     began = time.monotonic()
     data = digits()

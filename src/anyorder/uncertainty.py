@@ -18,9 +18,8 @@ from anyorder.heads.base import Distribution
 from anyorder.model import AnyOrderModel
 from anyorder.schema import Kind, Variable
 
-LEVELS = (
-    33  # quantiles behind an expected error, one of them the median: good to 1 % of a Gaussian's, less of heavy tails
-)
+# Quantiles behind an expected error, one of them the median: good to 1 % of a Gaussian's, less of heavy tails.
+LEVELS = 33
 NOMINAL = (Kind.BOOLEAN, Kind.CATEGORICAL, Kind.ORDINAL)  # levels without distances
 
 

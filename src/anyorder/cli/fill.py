@@ -10,7 +10,7 @@ import typer
 
 from anyorder.cli.images import fill_image
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
-from anyorder.cli.paths import check_table, check_writable
+from anyorder.cli.paths import check_picture, check_table, check_writable
 from anyorder.cli.tables import load_any, read, write
 from anyorder.cli.texts import fill_text
 from anyorder.errors import UserError
@@ -69,7 +69,7 @@ def fill(
         from anyorder.text import TextModel
 
         check_writable(out)
-        check_writable(plot)
+        check_picture(plot)
         found = load_any(model)
         if table is not None or not isinstance(found, TextModel):
             raise UserError("--text TEXT is for a model of texts (anyorder fit-text), and takes no TABLE")

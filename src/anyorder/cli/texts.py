@@ -35,11 +35,8 @@ def fill_text(
     as_json: bool,
 ) -> None:
     """Print (or write) the text with its holes filled; in a terminal the colour says how sure each character is."""
-    if plot is not None:
-        plots.require_matplotlib()
-        plots.check_format(plot)
-        if model.alphabet.unit == "bytes":
-            raise UserError("--plot draws character by character; this model reads bytes")
+    if plot is not None and model.alphabet.unit == "bytes":
+        raise UserError("--plot draws character by character; this model reads bytes")
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
     if plot is not None:
