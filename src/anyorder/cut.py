@@ -127,7 +127,7 @@ class Cut(Distribution):
         rule = joint_rule(parts, self.region.least, self.region.most) if isinstance(self.region, Interval) else None
         if rule is not None:
             # Divided by what the rule finds in all: where the region is a far tail, the rule sees little else.
-            mean, found = rule_mean(rule, density, function)
+            mean, found = rule_mean(rule, density, lambda places, _: function(places))
             if bool((found > 0).all()):
                 return mean
         levels, weights = _levels()

@@ -101,14 +101,18 @@ def joint_rule(
 
 
 def rule_mean(
-    rule: tuple[Tensor, Tensor], density: Distribution, function: Callable[[Tensor], Tensor]
+    rule: tuple[Tensor, Tensor], density: Distribution, function: Callable[[Tensor, Tensor], Tensor]
 ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
-    """The mean of a function under a density by a rule, and what the rule finds in all, by which it is divided."""
+    """The mean of a function by a rule, and what the rule finds in all, by which it is divided.
+
+    The function is given the places and the logarithm of the density there.
+    """
     total = found = torch.zeros(density.shape, dtype=torch.float64, device=rule[0].device)
     size = max(1, (AT_ONCE >> 4) // max(1, found.numel()))  # a density holds several numbers for each value
     for places, weights in zip(*(part.split(size) for part in rule), strict=True):
-        share = weights * density.log_prob(places).double().exp()
-        total = total + torch.where(share > 0, share * function(places), 0.0).sum(0)
+        log_density = density.log_prob(places).double()
+        share = weights * log_density.exp()
+        total = total + torch.where(share > 0, share * function(places, log_density), 0.0).sum(0)
         found = found + share.sum(0)
     return total / found, found
 

@@ -145,8 +145,11 @@ class BinnedDistribution(Distribution):
         if self.bins.lattice is not None:
             z = self.bins.lattice.edge(self.bins.lattice.index_below(value))
         score = self.bins.warp.forward(z)
-        below = torch.full_like(score, -math.inf)
-        return self._log_between(below, score).exp().clamp(max=1).to(self.logits.dtype)
+        chosen = self._bin(score)
+        probs = self.logits.double().softmax(-1)
+        # Bins below are added up from the lowest on, so that a far tail keeps its digits.
+        below, held = (self._of(chosen, table) for table in (probs.cumsum(-1) - probs, probs))
+        return (below + held * self._share(chosen, score)).clamp(0, 1).to(self.logits.dtype)
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -198,17 +201,30 @@ class BinnedDistribution(Distribution):
         return (log_probs.exp() * (table - log_probs)).sum(-1).to(self.logits.dtype)
 
     def _bin(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
-        return torch.bucketize(score, self.bins.scores[1:-1].to(score.device), right=True)
+        return torch.bucketize(score.contiguous(), self.bins.scores[1:-1].to(score.device), right=True)
 
     def _height(self, chosen: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log (pi_k / width_k) of these bins."""
-        heights = self.logits.double().log_softmax(-1) - self.bins.log_widths.to(self.logits.device)
+        return self._of(chosen, self.logits.double().log_softmax(-1) - self.bins.log_widths.to(self.logits.device))
+
+    def _of(self, chosen: Int[Tensor, "*batch"], table: Float[Tensor, "*batch bins"]) -> Float[Tensor, "*batch"]:
+        """What a table, with a row for each element, says of these bins."""
         shape = np.broadcast_shapes(chosen.shape, self.shape)
-        return heights.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
+        return table.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
+
+    def _share(self, chosen: Int[Tensor, "*batch"], score: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """How much of what a bin holds lies below a normal score within it."""
+        start = self.bins.scores.to(score.device)[chosen]
+        inside = score > start
+        log_part = log_normal_between(torch.where(inside, start, -1.0), torch.where(inside, score, 1.0))
+        return (log_part - self.bins.log_widths.to(score.device)[chosen]).exp().masked_fill(~inside, 0.0)
 
     def _log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P of the line between two normal scores, bin by bin, so that a far tail keeps its digits."""
         bounds = self.bins.scores.to(self.logits.device)
+        chosen = self._bin(low)
+        if bool(((low < high) & (high <= bounds[chosen + 1])).all()):  # as it is with cells of a lattice
+            return self._height(chosen) + log_normal_between(low, high)
         lower, upper = low[..., None].maximum(bounds[:-1]), high[..., None].minimum(bounds[1:])
         meets = lower < upper
         share = log_normal_between(torch.where(meets, lower, bounds[:-1]), torch.where(meets, upper, bounds[1:]))

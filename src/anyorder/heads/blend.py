@@ -2,7 +2,8 @@
 
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
-distributions over the same values: all densities, or all probabilities of the same points.
+distributions over the same values: all densities, or all probabilities of the same points. Histograms among them are
+first pooled into one (:mod:`._pooling`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
+from anyorder.heads._pooling import pooled
 from anyorder.heads._roots import first_crossing
 from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.heads.base import Distribution, Head
@@ -133,7 +135,7 @@ class BlendDistribution(Distribution):
         """The integral of -p log p over the smooth parts; over a part's quantiles if one has no quadrature."""
         rule = joint_rule([part for _, part in parts], -math.inf, math.inf)
         if rule is not None:
-            mean, _ = rule_mean(rule, self, lambda places: -self.log_prob(places).double())
+            mean, _ = rule_mean(rule, self, lambda places, log_density: -log_density)
             return torch.stack([log_weight for log_weight, _ in parts]).exp().sum(0) * mean
         levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
         levels = levels.reshape(-1, *[1] * len(self.shape)).to(self.log_weights.device)
@@ -188,13 +190,12 @@ class Blend(Head):
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = [index for index, weight in enumerate(self.weights) if weight > 0]
-        members = tuple(
+        members: tuple[Distribution, ...] = tuple(
             self.members[index](features[..., self.starts[index] : self.starts[index] + self.members[index].size])
             for index in counted
         )
-        if len(members) == 1:
-            return members[0]  # type: ignore[no-any-return]  # a head gives a distribution
-        return BlendDistribution(members, self.log_weights[counted], self.levels)
+        members, log_weights = pooled(members, self.log_weights[counted])
+        return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels)
 
     def start(self) -> Float[Tensor, " size"]:
         features = torch.zeros(self.size)

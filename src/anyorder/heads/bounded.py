@@ -56,7 +56,7 @@ class BoundedDistribution(Distribution):
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         inside = self._inside(value)
         # Outside, the base is asked for a value inside: what is masked must have a gradient too.
-        log_prob = self.base.log_prob(value.clamp(self.low, self.high)) - self._log_mass()
+        log_prob = self.base.log_prob(value.clamp(self.low, self.high)) - self.log_mass()
         return log_prob.masked_fill(~inside, -math.inf)
 
     @torch.no_grad()
@@ -66,7 +66,7 @@ class BoundedDistribution(Distribution):
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         at = value.clamp(self.low, self.high)
-        reached = self.base.log_between(torch.full_like(at, self.low), at) - self._log_mass()
+        reached = self.base.log_between(torch.full_like(at, self.low), at) - self.log_mass()
         # An exact zero below and one above, whatever rounding made of the mass.
         below = ~self._inside(value) & (value < self.low)
         return reached.exp().clamp(0, 1).masked_fill(below, 0.0).masked_fill(value >= self.high, 1.0)
@@ -76,13 +76,13 @@ class BoundedDistribution(Distribution):
         nothing = (high < self.low) | (low > self.high)
         if not self.discrete:
             nothing = nothing | (end <= start)
-        nats = self.base.log_between(start, torch.where(nothing, math.inf, end)) - self._log_mass()
+        nats = self.base.log_between(start, torch.where(nothing, math.inf, end)) - self.log_mass()
         return nats.clamp(max=0).masked_fill(nothing, -math.inf)
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The base's quantile at the level inside; by bisection where little mass is inside. Carries no gradient."""
-        mass = self._log_mass().double().exp()
+        mass = self.log_mass().double().exp()
         start = torch.zeros_like(mass)
         if math.isfinite(self.low):
             start = (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
@@ -186,7 +186,8 @@ class BoundedDistribution(Distribution):
         high = self.high + slack * max(1.0, abs(self.high)) if math.isfinite(self.high) else self.high
         return (value >= low) & (value <= high)
 
-    def _log_mass(self) -> Float[Tensor, "*batch"]:
+    def log_mass(self) -> Float[Tensor, "*batch"]:
+        """The logarithm of what the bounds leave of the base."""
         # Searches ask for it at every step; it is kept only where no gradient could be lost with it.
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
