@@ -153,6 +153,19 @@ def test_networks_are_rebuilt_from_their_description(network: Network) -> None:
     assert torch.equal(again.along(values, chain), network.along(values, chain))
 
 
+def test_rows_that_know_the_same_have_the_moments_they_have_alone() -> None:
+    generator = torch.Generator().manual_seed(0)
+    mean, root = (torch.randn(*shape, generator=generator, dtype=torch.float64) for shape in ((5,), (5, 5)))
+    covariance = root @ root.T + torch.eye(5, dtype=torch.float64)
+    sets = torch.tensor([[False] * 5, [True] * 5, [True, False, True, False, False]])
+    known = sets.repeat(500, 1)
+    values = torch.randn(len(known), 5, generator=generator, dtype=torch.float64)
+    together = conditional_moments(mean, covariance, values, known)
+    parts = [conditional_moments(mean, covariance, values[rows], known[rows]) for rows in torch.arange(1500).split(100)]
+    for one, other in zip(together, zip(*parts, strict=True), strict=True):
+        torch.testing.assert_close(one, torch.cat(other), rtol=1e-10, atol=1e-12)
+
+
 def test_conditional_moments_equal_the_formula() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 6))
