@@ -13,7 +13,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "pictures"))
 from holes import FAMILIES, GROUPS
 from measures import frechet, inception_distance, standard_error
-from modes import conditional, ratios, summed
+from modes import LIKELIHOODS, conditional, ratios, summed
 
 from anyorder.image_core import encoded, image_model
 from anyorder.image_scores import energy_score, psnr, ssim
@@ -80,20 +80,35 @@ def test_the_drawn_steps_of_a_conditional_are_unbiased() -> None:
     model = ImageModel(core.float().eval(), {"pictures": {"levels": 2}})
     picture = np.array([[[1, 0], [1, 1]]], dtype=np.uint8)
     known = np.array([[[False, True], [False, False]]])
-    totals, firsts = [], []
+    totals, pairs, firsts = [], [], []
     for order in itertools.permutations((0, 2, 3)):
         told, nats = torch.tensor([[False, True, False, False]]), []
         for place in order:
             with torch.no_grad():
-                nats.append(-float(core.log_prob_beside(encoded(core, picture), told)[0, place]))
+                nats.append(-core.log_prob_beside(encoded(core, picture), told)[0].double().numpy())
             told[0, place] = True
-        totals.append(sum(nats))
-        firsts.append(nats[0])
-    rows = 2000
-    drawn = conditional(model, np.repeat(picture, rows, axis=0), np.repeat(known, rows, axis=0), 1)
-    assert np.std(totals) > 0.01
-    assert drawn.mean() == pytest.approx(np.mean(totals), abs=4 * standard_error(drawn))
-    assert conditional(model, picture, known, 1, first=True)[0] == pytest.approx(3 * np.mean(firsts), rel=1e-5)
+        first, second, third = order
+        totals.append(nats[0][first] + nats[1][second] + nats[2][third])
+        pairs.append(nats[0][first] + nats[1][second] + nats[1][third])
+        firsts.append(nats[0][[0, 2, 3]].sum())
+    pictures, holes = (np.repeat(part, 2000, axis=0) for part in (picture, known))
+    for calls, truth, steps in ((None, totals, 1), (None, totals, 2), (9, totals, 3), (2, pairs, 1), (2, pairs, 2)):
+        drawn = conditional(model, pictures, holes, steps, calls=calls)
+        assert drawn.mean() == pytest.approx(np.mean(truth), abs=4 * standard_error(drawn))
+    assert conditional(model, picture, known, 1, calls=1)[0] == pytest.approx(np.mean(firsts), rel=1e-5)
+
+
+def test_pixels_of_one_call_are_given_the_calls_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = image_model((2, 2), 2, {"name": "unet", "modes": 2}, Random(), head="auto", components=1, seed=0)
+    # A pixel costs the square of one more than are known: 4 + 9 + 16 one by one, behind one that is known.
+    monkeypatch.setattr(
+        core, "log_prob_beside", lambda values, told: -(told.sum(dim=1, keepdim=True) + 1.0).square().expand(-1, 4)
+    )
+    model = ImageModel(core.float().eval(), {"pictures": {"levels": 2}})
+    pictures, known = np.zeros((5, 2, 2), dtype=np.uint8), np.tile([[False, True], [False, False]], (5, 1, 1))
+    for calls, truth in ((None, 4 + 9 + 16), (3, 4 + 9 + 16), (2, 4 + 2 * 9), (1, 3 * 4)):
+        steps = calls or 3  # one of each group, which leaves nothing to chance
+        assert conditional(model, pictures, known, steps, calls=calls) == pytest.approx(truth)
 
 
 def test_ratios_are_of_pairs() -> None:
@@ -101,15 +116,16 @@ def test_ratios_are_of_pairs() -> None:
     one, seven = ({"measured": {}, "steps": 1, "seconds": 1.0, "parameters": 1} for _ in range(2))
     for family in FAMILIES:
         nats = rng.uniform(50, 150, 40)
-        one["measured"][family] = {"missing": [10] * 40, "all": nats, "first": nats, "energy": nats[:20]}
         noisy = nats + rng.normal(size=40)
-        seven["measured"][family] = {"missing": [10] * 40, "all": 0.9 * nats, "first": noisy, "energy": 2 * nats[:20]}
+        one["measured"][family] = {"missing": [10] * 40, **dict.fromkeys(LIKELIHOODS, nats), "energy": nats[:20]}
+        seven["measured"][family] = {"missing": [10] * 40, **dict.fromkeys(LIKELIHOODS, noisy), "energy": 2 * nats[:20]}
+        seven["measured"][family]["all"] = 0.9 * nats
     change = ratios(one, seven)
     assert len(change) == len(FAMILIES) + len(GROUPS)
     for found in change.values():
         assert found["all"] == pytest.approx((-0.1, 0.0), abs=1e-12)
         assert found["energy"] == pytest.approx((1.0, 0.0), abs=1e-12)
-        assert 0 < found["first"][1] < 0.01  # far below the spread of the pictures
+        assert 0 < found["one call"][1] < 0.01  # far below the spread of the pictures
     mean, error = summed(one)["scores"]["left half"]["all"]
     nats = one["measured"]["left half"]["all"]
     assert mean == pytest.approx(nats.mean() / 10)

@@ -6,9 +6,10 @@ Conditional negative log-likelihood of the missing pixels given the known ones, 
 families of holes. Under a random order it is the sum over the steps t of E[-log p(x_i | known, t more)], with i any of
 those that are still missing: as many terms as there are missing pixels, of which ``--steps`` are drawn for every
 picture and averaged over all i at once (SFARM eqs. 7 to 11). That is unbiased and takes few passes. ± is the standard
-error over pictures; that of the ratio is of pairs, since both rows see the same pictures, holes and steps. The first
-step, t = 0, stands beside the sum: each missing pixel given the evidence alone, which is where the holes look least
-like pixels missing at random; and the energy score of fills in 32 calls, which is what a person gets. Both rows train
+error over pictures; that of the ratio is of pairs, since both rows see the same pictures, holes and steps. The same
+stands beside it for answers in 32, 8 and one calls of the network, the pixels of a call independent given those before
+(SFARM's fewer steps): what a fill in so few calls has for a likelihood. The first call is where the holes look least
+like pixels missing at random. And the energy score of fills in 32 calls, which is what a person gets. Both rows train
 at the same time, one thread each. The fills of some test pictures are drawn as a grid.
 """
 
@@ -46,32 +47,49 @@ ROWS = {
 }
 
 FACTS = ("steps", "seconds", "parameters")
-# Measures, and what their ratios are called.
-MEASURES = {"all": "seven over one", "first": "its first step", "energy": "energy score of fills"}
 FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
+LIKELIHOODS: dict[str, int | None] = {"all": None, "32 calls": 32, "8 calls": 8, "one call": 1}
+# Measures, and what their ratios are called.
+MEASURES = {
+    "all": "seven over one",
+    "32 calls": "in 32 calls",
+    "8 calls": "in 8 calls",
+    "one call": "in one call",
+    "energy": "energy score of fills",
+}
 
 
 @torch.no_grad()
 def conditional(
-    model: ImageModel, pictures: NDArray[np.uint8], known: NDArray[np.bool_], steps: int, *, first: bool = False
+    model: ImageModel,
+    pictures: NDArray[np.uint8],
+    known: NDArray[np.bool_],
+    steps: int,
+    *,
+    calls: int | None = None,
 ) -> NDArray[Any]:
     """-log p(missing | known) of every picture, its mean over all orders, estimated without bias, in nats.
 
-    ``first``: the first step stands for all of them, as if all pixels were drawn at once.
+    ``calls``: answered in so many equal groups, the pixels of a group independent given those before; by default one
+    by one. ``steps`` of the groups are drawn for every picture, from equal shares of the way.
     """
     values = encoded(model.core, pictures)
     mask = torch.from_numpy(known.reshape(len(known), -1))
     missing = (~mask).sum(dim=1)
+    groups = missing.clamp(min=1) if calls is None else missing.clamp(1, calls)
     generator = torch.Generator().manual_seed(1)
     total = torch.zeros(len(values), dtype=torch.float64)
-    for _ in range(steps):
-        more = torch.zeros_like(missing) if first else (torch.rand(len(values), generator=generator) * missing).long()
+    for step in range(steps):
+        way = (step + torch.rand(len(values), generator=generator)) / steps
+        group = torch.minimum((way * groups).long(), groups - 1)
+        start, end = (number * missing // groups for number in (group, group + 1))
         rank = torch.rand(mask.shape, generator=generator).masked_fill(mask, 2.0).argsort(1).argsort(1)
-        told = mask | (rank < more[:, None])
+        told = mask | (rank < start[:, None])
         for part in torch.arange(len(values)).split(128):
             nats = model.core.log_prob_beside(values[part], told[part]).double()
             left = ~told[part]
-            total[part] -= nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1) * missing[part]
+            mean = nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1)
+            total[part] -= mean * ((end - start) * groups)[part]
     return np.asarray((total / steps).numpy())
 
 
@@ -100,8 +118,10 @@ def run(
         known = masks(len(test), *test.shape[1:3], np.random.default_rng(3))
         measured[family] = {
             "missing": (~known).reshape(len(test), -1).sum(axis=1).tolist(),
-            "all": conditional(model, test, known, steps).round(3).tolist(),
-            "first": conditional(model, test, known, 1, first=True).round(3).tolist(),
+            **{
+                what: conditional(model, test, known, min(steps, calls or steps), calls=calls).round(3).tolist()
+                for what, calls in LIKELIHOODS.items()
+            },
             "energy": energies(model, test[:FILLED], known[:FILLED], data.levels, seed).round(5).tolist(),
         }
     return {
@@ -163,7 +183,7 @@ def summed(result: dict[str, Any]) -> dict[str, Any]:
     for family, one in result["measured"].items():
         missing = np.array(one["missing"], dtype=np.float64)
         scores[family] = {}
-        for what in ("all", "first"):
+        for what in LIKELIHOODS:
             nats = np.array(one[what])
             mean = nats.sum() / missing.sum()
             scores[family][what] = (mean, standard_error(nats - mean * missing) / missing.mean())
@@ -223,7 +243,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "title": "SFARM's Figure 4 as a table: masking modes",
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
-        "First step: the same of every missing pixel given the evidence alone. Energy score (lower is better): of "
+        "In so many calls: answered in as many equal groups of pixels, those of a group independent given the ones "
+        "before; one by one elsewhere. Energy score (lower is better): of "
         f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs of pictures; every row "
         "is one training, and two trainings of the same row may be a per cent apart.",
         "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g}",
