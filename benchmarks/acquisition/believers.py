@@ -22,6 +22,7 @@ from anyorder.uncertainty import UNCERTAINTIES
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 BINS = 5  # of the histogram estimate, as in HH-VAEM
+SHARED = 2048  # stratified answers behind the gains of a column, shared out to the cases
 
 
 class Believer(ABC):
@@ -79,11 +80,15 @@ class Library(Believer):
             return super().gains(reward, values, known, draws, seed)
         goal = Goal((self.target,), UNCERTAINTIES[reward])
         columns = [place for place in range(values.shape[1]) if place != self.target and not known[:, place].all()]
+        # Cases of which the same is known (nothing, at first) are one case, and the draws are shared out to the cases.
+        both = np.concatenate([values, known], axis=1)
+        _, place_of, case = np.unique(both, axis=0, return_index=True, return_inverse=True)
+        rows, mask = torch.as_tensor(values[place_of]), torch.as_tensor(known[place_of])
+        each = max(draws, SHARED // len(rows))
+        gains = expected_gains(self.model, rows, mask, goal, [(place,) for place in columns], each, seed)
         found = np.full(values.shape, -np.inf)
-        rows, mask = torch.as_tensor(values), torch.as_tensor(known)
-        gains = expected_gains(self.model, rows, mask, goal, [(place,) for place in columns], draws, seed)
         for place, gain in zip(columns, gains, strict=True):
-            found[:, place] = gain.mean.numpy()
+            found[:, place] = gain.mean.numpy()[case.ravel()]
         found[known] = -np.inf
         return found
 
