@@ -116,13 +116,14 @@ def main(
     minutes: Annotated[float, typer.Option(help="training budget of each set")] = 1.0,
     sets: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     seed: int = 0,
+    threads: Annotated[int, typer.Option(min=1)] = 2,
     json: Annotated[Path, typer.Option(help="written after every set")] = Path(
         "benchmarks/results/acquisition_classes.json"
     ),
     picture: Path = Path("docs/images/acquisition_classes.png"),
 ) -> None:
     """Run set by set, print areas and draw the curves."""
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     found: dict[str, Any] = {}
     for name in [name.strip() for name in sets.split(",") if name.strip()] or list(TARGETS):
         curves = run(name, minutes, seed)

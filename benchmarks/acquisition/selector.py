@@ -42,12 +42,13 @@ def main(
     minutes: Annotated[float, typer.Option(help="training budget")] = 1.0,
     rows: Annotated[int, typer.Option(help="test rows")] = 60,
     seed: int = 0,
+    threads: Annotated[int, typer.Option(min=1)] = 2,
     json: Annotated[Path, typer.Option(help="where the figures go")] = Path(
         "benchmarks/results/acquisition_selector.json"
     ),
 ) -> None:
     """Fit, ask two questions of every test row under each policy, and print what is left to learn."""
-    torch.set_num_threads(2)
+    torch.set_num_threads(threads)
     model = ao.fit(table(4000, seed), minutes=minutes, engine="neural", seed=seed)
     test = table(rows, seed + 1)
     lines: list[dict[str, Any]] = []
