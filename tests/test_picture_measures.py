@@ -94,6 +94,7 @@ def test_the_drawn_steps_of_a_conditional_are_unbiased() -> None:
     pictures, holes = (np.repeat(part, 2000, axis=0) for part in (picture, known))
     for calls, truth, steps in ((None, totals, 1), (None, totals, 2), (9, totals, 3), (2, pairs, 1), (2, pairs, 2)):
         drawn = conditional(model, pictures, holes, steps, calls=calls)
+        assert np.std(truth) > 0.005
         assert drawn.mean() == pytest.approx(np.mean(truth), abs=4 * standard_error(drawn))
     assert conditional(model, picture, known, 1, calls=1)[0] == pytest.approx(np.mean(firsts), rel=1e-5)
 
@@ -109,6 +110,9 @@ def test_pixels_of_one_call_are_given_the_calls_before(monkeypatch: pytest.Monke
     for calls, truth in ((None, 4 + 9 + 16), (3, 4 + 9 + 16), (2, 4 + 2 * 9), (1, 3 * 4)):
         steps = calls or 3  # one of each group, which leaves nothing to chance
         assert conditional(model, pictures, known, steps, calls=calls) == pytest.approx(truth)
+    asked = np.tile([[True, False], [False, True]], (5, 1, 1))  # the other one stays unknown
+    assert conditional(model, pictures, known, 2, asked=asked) == pytest.approx(4 + 9)
+    assert conditional(model, pictures, known, 1, asked=np.zeros_like(asked)) == pytest.approx(0)
 
 
 def test_ratios_are_of_pairs() -> None:

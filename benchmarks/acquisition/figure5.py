@@ -54,9 +54,10 @@ ROWS = (
 )
 DRAWS = 16  # stratified answers behind a gain at least
 SAMPLES = 200  # joint draws behind a histogram
+FIXED = 256  # stratified answers behind each step of the fixed order
 
 
-def run(name: str, split: int, minutes: float, rewards: tuple[str, ...], fixed_draws: int = 256) -> dict[str, Any]:
+def run(name: str, split: int, minutes: float, rewards: tuple[str, ...]) -> dict[str, Any]:
     """All curves of one split."""
     torch.set_num_threads(1)
     train, test = load(name, split)
@@ -73,7 +74,7 @@ def run(name: str, split: int, minutes: float, rewards: tuple[str, ...], fixed_d
     for reward in rewards:
         runs[f"anyorder, {reward}"] = (ours, by_reward(ours, reward, DRAWS), encoded)
     runs["anyorder, histogram"] = (ours, by_reward(ours, "histogram", SAMPLES), encoded)
-    runs["anyorder, fixed order"] = (ours, in_order(ours.fixed_order(features, fixed_draws)), encoded)
+    runs["anyorder, fixed order"] = (ours, in_order(ours.fixed_order(features, FIXED)), encoded)
     runs["anyorder, random"] = (ours, at_random(split), encoded)
 
     def squared(predicted: np.ndarray, code: np.ndarray) -> np.ndarray:
@@ -117,7 +118,7 @@ def main(
     wanted = tuple(reward.strip() for reward in rewards.split(","))
     if unknown := [reward for reward in wanted if reward not in UNCERTAINTIES]:
         raise typer.BadParameter(f"{unknown} are none of {list(UNCERTAINTIES)}", param_hint="--rewards")
-    options = {"minutes": minutes, "rewards": list(wanted)}
+    options = {"minutes": minutes, "rewards": list(wanted), "draws": [DRAWS, SHARED, SAMPLES, FIXED]}
     found: dict[str, Any] = earlier(json, options, "by_split") if resume else {}
     console = Console(width=150)
     todo = [(name, split) for split in range(splits) for name in names if str(split) not in found.get(name, {})]
@@ -157,9 +158,9 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "features, nothing known at first, all at the end (lower is better); mean ± standard error over the first "
         f"{most} of the 20 standard splits, standardised columns with 0.05 standard deviations of noise. Every "
         f"model trains for {options['minutes']:g} minutes at most on one thread. Gains by {SHARED:,} stratified "
-        f"answers shared out to the cases, {DRAWS} each or more; histograms by {SAMPLES} joint draws. The fixed "
-        "order is the greedy one for a case of which nothing is known; the oracle tries the true answers and keeps "
-        "what leaves the least squared error: no method, since it sees them.",
+        f"answers shared out to the cases, {DRAWS} each or more; histograms by {SAMPLES} joint draws of each "
+        f"case. The fixed order is the greedy one for a case of which nothing is known, by {FIXED} answers; the oracle "
+        "tries the true answers and keeps what leaves the least squared error: no method, since it sees them.",
         "picture": "images/acquisition.png",
         "command": f"python benchmarks/acquisition/figure5.py --splits {most} --minutes {options['minutes']:g} "
         f"--rewards {','.join(options['rewards'])}",

@@ -202,15 +202,14 @@ def main(
             Console(width=140).print(f"{jobs[job]}: {found[jobs[job]]}")
             found = {row: found[row] for row in ROWS if row in found}
             write_results(json, payload(found, options, data))
-    drawing = pictures / f"fills_{name}.png"
     if len(strips) == len(ROWS):  # what an earlier call trained cannot be drawn
         known = np.stack([task.known(share)[place] for place, share in enumerate(SHARES)])
         above = shades(test[: len(SHARES)], data.levels)
         write_picture(
-            grid([above, hidden(above, known), *(shades(strips[row], data.levels) for row in ROWS)], scale=2), drawing
+            grid([above, hidden(above, known), *(shades(strips[row], data.levels) for row in ROWS)], scale=2),
+            pictures / f"fills_{name}.png",
         )
-    if drawing.exists():
-        write_results(json, payload(found, options, data) | {"picture": f"images/{drawing.name}"})
+        write_results(json, payload(found, options, data) | {"picture": f"images/fills_{name}.png"})
 
 
 def judged(

@@ -67,15 +67,18 @@ def conditional(
     steps: int,
     *,
     calls: int | None = None,
+    asked: NDArray[np.bool_] | None = None,
 ) -> NDArray[Any]:
     """-log p(missing | known) of every picture, its mean over all orders, estimated without bias, in nats.
 
     ``calls``: answered in so many equal groups, the pixels of a group independent given those before; by default one
-    by one. ``steps`` of the groups are drawn for every picture, from equal shares of the way.
+    by one. ``steps`` of the groups are drawn for every picture, from equal shares of the way. ``asked``: the pixels it
+    is about, all that are missing by default; others are never known.
     """
     values = encoded(model.core, pictures)
     mask = torch.from_numpy(known.reshape(len(known), -1))
-    missing = (~mask).sum(dim=1)
+    wanted = ~mask if asked is None else torch.from_numpy(asked.reshape(len(known), -1))
+    missing = wanted.sum(dim=1)
     groups = missing.clamp(min=1) if calls is None else missing.clamp(1, calls)
     generator = torch.Generator().manual_seed(1)
     total = torch.zeros(len(values), dtype=torch.float64)
@@ -83,11 +86,11 @@ def conditional(
         way = (step + torch.rand(len(values), generator=generator)) / steps
         group = torch.minimum((way * groups).long(), groups - 1)
         start, end = (number * missing // groups for number in (group, group + 1))
-        rank = torch.rand(mask.shape, generator=generator).masked_fill(mask, 2.0).argsort(1).argsort(1)
+        rank = torch.rand(mask.shape, generator=generator).masked_fill(~wanted, 2.0).argsort(1).argsort(1)
         told = mask | (rank < start[:, None])
         for part in torch.arange(len(values)).split(128):
             nats = model.core.log_prob_beside(values[part], told[part]).double()
-            left = ~told[part]
+            left = wanted[part] & ~told[part]
             mean = nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1)
             total[part] -= mean * ((end - start) * groups)[part]
     return np.asarray((total / steps).numpy())
@@ -163,7 +166,7 @@ def main(
     """Run set by set."""
     models.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(1)
-    options = {"minutes": minutes, "count": count, "steps": steps, "seed": seed}
+    options = {"minutes": minutes, "count": count, "steps": steps, "seed": seed, "measures": list(MEASURES)}
     found: dict[str, Any] = earlier(json, options, "by_set") if resume else {}
     for name in [part.strip() for part in sets.split(",")]:
         if name in found:
@@ -247,7 +250,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "before; one by one elsewhere. Energy score (lower is better): of "
         f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs of pictures; every row "
         "is one training, and two trainings of the same row may be a per cent apart.",
-        "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g}",
+        "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g} --count {options['count']} "
+        f"--steps {options['steps']} --seed {options['seed']}",
         "seed": options["seed"],
         "machine": machine(),
         **{SETS[name]: table(rows) for name, rows in found.items()},

@@ -37,9 +37,7 @@ def main(
     name: Annotated[str, typer.Option("--set", help="a set with labels")] = "fashion_mnist",
     count: Annotated[int, typer.Option(help="samples of each kind")] = 128,
     seed: int = 0,
-    json: Annotated[Path, typer.Option(help="written after every number of steps")] = Path(
-        "benchmarks/results/image_steps.json"
-    ),
+    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
     pictures: Annotated[Path, typer.Option(help="where the samples go, a row a number of steps")] = Path("docs/images"),
 ) -> None:
     """Draw, time and judge."""
@@ -71,7 +69,10 @@ def main(
                 shown.append(shades(drawn[:12], data.levels))
         lines.append(line)
         Console(width=120).print(line)
-        write_results(json, payload(lines, loaded, data.name, name, count, best, seed))
+        write_results(
+            json or Path(f"benchmarks/results/image_steps_{name}.json"),
+            payload(lines, loaded, data.name, name, count, best, seed),
+        )
         write_picture(grid(shown), pictures / f"steps_{name}.png")
 
 
@@ -85,7 +86,7 @@ def payload(
         f"trained here (not the FID); lower is better, and {best:.1f} is that of as many training pictures. The model "
         f"trained for {training['seconds'] / 60:.0f} minutes ({training['parameters']:,} parameters).",
         "picture": f"images/steps_{name}.png",
-        "command": f"python benchmarks/pictures/steps.py --set {name} --model MODEL --count {count}",
+        "command": f"python benchmarks/pictures/steps.py --set {name} --model MODEL --count {count} --seed {seed}",
         "seed": seed,
         "machine": machine(),
         "rows": lines,

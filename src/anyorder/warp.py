@@ -102,7 +102,7 @@ class Warp:
         """log dz/dx at ``x`` in user units: what a log-density in model units gains in the user's units."""
         x = x.to(torch.float64)
         if self._straight:
-            return torch.full_like(x, math.log(self.slope[0]))
+            return torch.where(x.isnan(), x, math.log(self.slope[0]))
         left, width, _, height, a, b = self._bins(self._knots[0], x)
         u = (x.clamp(self.x[0], self.x[-1]) - left) / width  # at the ends the formula gives the end slopes
         rest = 1 - u

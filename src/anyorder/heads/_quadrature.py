@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-AT_ONCE = 1 << 20  # numbers held at once: bounds the memory, not the result; more of them leave the cache and cost twice
+AT_ONCE = 1 << 20  # numbers held at once, which bounds the memory, not the result; more would leave the cache
 
 
 def panels(

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -148,8 +149,10 @@ class BinnedDistribution(Distribution):
         chosen = self._bin(score)
         probs = self.logits.double().softmax(-1)
         # Bins below are added up from the lowest on, so that a far tail keeps its digits.
-        below, held = (self._of(chosen, table) for table in (probs.cumsum(-1) - probs, probs))
-        return (below + held * self._share(chosen, score)).clamp(0, 1).to(self.logits.dtype)
+        before = F.pad(probs.cumsum(-1)[..., :-1], (1, 0))
+        below, held = (self._of(chosen, table) for table in (before, probs))
+        reached = (below + held * self._share(chosen, score)).clamp(0, 1)
+        return reached.masked_fill(score.isnan(), math.nan).to(self.logits.dtype)
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

@@ -2,15 +2,16 @@
 
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
-distributions over the same values: all densities, or all probabilities of the same points. Histograms among them are
-first pooled into one (:mod:`._pooling`).
+distributions over the same values: all densities, or all probabilities of the same points. Where many values are asked
+for, histograms among them are first made one (:mod:`._merging`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,8 +20,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
+from anyorder.heads._merging import Joins, merged
 from anyorder.heads._mixture import draw
-from anyorder.heads._pooling import pooled
 from anyorder.heads._roots import first_crossing
 from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.heads.base import Distribution, Head
@@ -35,6 +36,15 @@ class BlendDistribution(Distribution):
     members: tuple[Distribution, ...]
     log_weights: Float[Tensor, " members"]
     levels: int = 0
+    joins: Joins = field(default_factory=dict)
+
+    @cached_property
+    def merged(self) -> Distribution:
+        """The same distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
+        members, log_weights = merged(self.members, self.log_weights, self.joins)
+        if len(members) == len(self.members):
+            return self
+        return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels, self.joins)
 
     @property
     def discrete(self) -> bool:
@@ -65,6 +75,8 @@ class BlendDistribution(Distribution):
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
+        if self.merged is not self:
+            return self.merged.quantile(level)
         each = torch.stack([member.quantile(level) for member in self.members])
         low, high = each.amin(0).double(), each.amax(0).double()
         level = level.double().expand(low.shape)
@@ -107,6 +119,8 @@ class BlendDistribution(Distribution):
 
         A large batch over a long lattice is answered over the members' quantiles, within some 1e-2 nats.
         """
+        if self.merged is not self:
+            return self.merged.entropy()
         if self.levels:
             codes = torch.arange(self.levels, dtype=torch.float64).reshape(-1, *[1] * len(self.shape))
             log_mass = self.log_prob(codes.to(self.log_weights.device))
@@ -124,6 +138,8 @@ class BlendDistribution(Distribution):
         return total.to(self.members[0].mean().dtype)
 
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
+        if self.merged is not self:
+            return self.merged.pieces()
         smooth, atoms = [], []
         for member, weight in zip(self.members, self.log_weights.double(), strict=True):
             parts, places = member.pieces()
@@ -176,6 +192,7 @@ class Blend(Head):
         if len({head.levels for head in self.members}) > 1:
             raise UserError("the members of a blend must have the same levels")
         self.parts = nn.ModuleList(self.members)
+        self._joins: Joins = {}
         self.log_weights: Tensor
         weights = torch.tensor(self.weights, dtype=torch.float64)
         self.register_buffer("log_weights", (weights / weights.sum()).log(), persistent=False)
@@ -194,8 +211,9 @@ class Blend(Head):
             self.members[index](features[..., self.starts[index] : self.starts[index] + self.members[index].size])
             for index in counted
         )
-        members, log_weights = pooled(members, self.log_weights[counted])
-        return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels)
+        if len(members) == 1:
+            return members[0]
+        return BlendDistribution(members, self.log_weights[counted], self.levels, self._joins)
 
     def start(self) -> Float[Tensor, " size"]:
         features = torch.zeros(self.size)

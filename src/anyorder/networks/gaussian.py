@@ -9,6 +9,7 @@ expert beside a residual MLP on tables with many columns and few rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -22,7 +23,7 @@ from anyorder.networks.base import NUMBERS_AT_ONCE, MaskNetwork
 LEAST_VARIANCE = 1e-6
 WORK = 2_000_000_000  # rows x variables^3 of one round of EM
 CONVERGED = 1e-4
-MANY = 1024  # rows from which on it pays to look for those that know the same
+MANY, FEW = 1024, 256  # rows from which on it pays to look for those that know the same, and sets up to which it does
 
 
 def conditional_moments(
@@ -36,9 +37,10 @@ def conditional_moments(
     Draws of one case, or a table asked the same question, have few different sets: one factor does for all rows of one.
     """
     if len(known) >= MANY:
-        sets, which = known.unique(dim=0, return_inverse=True)
-        if 8 * len(sets) <= len(known):
-            return _moments_by_set(mean, covariance, values, sets, which)
+        sets, which, counts = known.unique(dim=0, return_inverse=True, return_counts=True)
+        if 8 * len(sets) <= len(known) and len(sets) <= FEW:
+            rows = which.argsort(stable=True).split(counts.tolist())
+            return _moments_by_set(mean, covariance, values, sets, rows)
     location, cross = _conditional(mean, covariance, values, known)
     marginal = covariance.diagonal()
     variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
@@ -46,15 +48,14 @@ def conditional_moments(
 
 
 def _moments_by_set(
-    mean: Tensor, covariance: Tensor, values: Tensor, sets: Tensor, which: Tensor
+    mean: Tensor, covariance: Tensor, values: Tensor, sets: Tensor, members: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor]:
-    """The moments of rows of which each knows one of a few sets."""
+    """The moments of rows of which each knows one of a few sets; ``members``: the rows of each."""
     marginal = covariance.diagonal()
     location = mean.repeat(len(values), 1)
     deviation = torch.empty_like(location)
     centred = values.to(covariance.dtype) - mean
-    for number, known in enumerate(sets):
-        rows = (which == number).nonzero()[:, 0]
+    for known, rows in zip(sets, members, strict=True):
         place = known.nonzero()[:, 0]
         right = covariance[place]
         factor = torch.linalg.cholesky(right[:, place])
