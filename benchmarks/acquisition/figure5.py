@@ -149,6 +149,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
             area = areas(found, name, label, "rmse")
             row[f"RMSE, {name}"] = show(area)
         row["RMSE, mean"] = f"{np.mean([areas(found, name, label, 'rmse').mean() for name in names]):.3f}"
+        row["over fixed order"] = over_fixed(found, names, label)
         row["NLL, mean"] = f"{np.mean([areas(found, name, label, 'nll').mean() for name in names]):.3f}"
         rows.append(row)
     most = max((len(by_split) for by_split in found.values()), default=0)
@@ -169,6 +170,16 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "details": {"options": options, "by_split": found},
     }
+
+
+def over_fixed(found: dict[str, Any], names: list[str], label: str) -> str:
+    """How much greater the RMSE area is than that of the fixed order, in pairs of the same split and model."""
+    shared = [split for split in found[names[0]] if all(split in found[name] for name in names)]
+    each = {
+        one: [np.mean([np.mean(found[name][split]["curves"][one]["rmse"]) for name in names]) for split in shared]
+        for one in (label, ROWS[4])
+    }
+    return show(np.array(each[label]) - np.array(each[ROWS[4]]))
 
 
 def show(values: np.ndarray) -> str:
