@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 
@@ -11,6 +12,7 @@ import pytest
 
 import anyorder as ao
 from anyorder.errors import UserError
+from anyorder.estimate import Estimate
 from anyorder.gains import answered
 from anyorder.tables import TableModel
 
@@ -95,6 +97,37 @@ def test_a_first_step_may_stand_alone() -> None:
     found = model.next_question({}, "y", look_ahead=2, costs={"a": 1, "b": 100}, price=0.05)
     assert found.best == "a"
     assert found.candidates[0].cost_ahead == pytest.approx(1.0)
+
+
+def test_noise_is_not_asked_for_before_a_good_question(numbers: TableModel) -> None:
+    """z and w tell nothing, a nearly everything: two steps that begin with noise add up to as much."""
+    table = np.zeros((2, 2, 2, 2))
+    for z, w, a, y in itertools.product(range(2), repeat=4):
+        table[z, w, a, y] = 0.9 if a == y else 0.1
+    model = TableModel(joint_table_model(table / table.sum(), "zway"), {})
+    found = model.next_question({}, "y", look_ahead=2)
+    assert found.best == "a"
+    assert {one.name: one.worth for one in found.candidates} == {"a": True, "z": False, "w": False}
+    assert numbers.next_question({}, "v0", look_ahead=2).best == "v1"
+
+
+def test_what_is_cheap_and_worthless_hides_nothing() -> None:
+    """c has the best rate of what is left, and is not worth a question; b is."""
+    table = np.zeros((2, 2, 2, 2))
+    for a, b, c, y in itertools.product(range(2), repeat=4):
+        table[a, b, c, y] = (0.8 if a == y else 0.2) * (0.85 if b == y else 0.15) * (0.53 if c == y else 0.47)
+    model = TableModel(joint_table_model(table / table.sum(), "abcy"), {})
+    costs = {"a": 1.0, "b": 8.0, "c": 0.01}
+    assert model.next_question({}, "y", at_once=2, costs=costs).chosen == ("a", "b")
+    ahead = {one.name: one for one in model.next_question({}, "y", look_ahead=2, costs=costs).candidates}
+    assert ahead["a"].cost_ahead == pytest.approx(9.0)
+
+
+def test_gains_below_zero_are_a_doubt(numbers: TableModel) -> None:
+    found = numbers.next_question({}, "v0")
+    assert found.doubt == pytest.approx(0, abs=1e-6)
+    below = [dataclasses.replace(found.candidates[-1], gain=Estimate(-0.05, 0.01))]
+    assert dataclasses.replace(found, candidates=tuple(below)).doubt == pytest.approx(0.03)
 
 
 def test_noise_of_a_look_ahead_is_owned_to() -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
-from anyorder.cli.interview import spark
+from anyorder.cli.belief import spark
 from anyorder.errors import UserError
 from anyorder.interview import Interview, Setup, resumed
 
@@ -246,6 +246,10 @@ def test_groups_and_costs_in_a_terminal(model_file: Path, tmp_path: Path) -> Non
         terminal.until("smokes (no / yes): ")
         terminal.say("undo")  # within a group: the answer just given
         terminal.until("age: ")
+        terminal.say("unknown")  # of this column only
+        terminal.until("smokes (no / yes): ")
+        terminal.say("undo")
+        terminal.until("age: ")
         terminal.say("61")
         terminal.until("smokes (no / yes): ")
         terminal.say("yes")
@@ -254,6 +258,24 @@ def test_groups_and_costs_in_a_terminal(model_file: Path, tmp_path: Path) -> Non
         terminal.until("known: age=61, smokes=yes")
         terminal.until("spent: 2")
         assert terminal.ended() == 0
+
+
+def test_one_column_of_a_group_may_be_unknown(model_file: Path, tmp_path: Path) -> None:
+    talk = tmp_path / "talk.json"
+    words = ["--about", "risk", "--group", "visit=age, smokes", "--least", "0.05", "--transcript", str(talk)]
+    with Terminal(str(model_file), *words, "--draws", "64") as terminal:
+        terminal.until("age: ")
+        terminal.say("unknown")
+        terminal.until("smokes (no / yes): ")
+        terminal.say("yes")
+        terminal.until("stop: ")
+        terminal.say("hello")
+        terminal.until("'hello' answers nothing")
+        terminal.say("")
+        terminal.until("known: smokes=yes")
+        assert terminal.ended() == 0
+    turns = json.loads(talk.read_text())["turns"]
+    assert [(turn["name"], turn["outcome"]) for turn in turns] == [("visit", "answered"), ("visit", "unknown")]
 
 
 def test_the_end_of_input_stops_an_interview(model_file: Path) -> None:

@@ -101,9 +101,18 @@ def test_edges_that_hardly_differ_are_one() -> None:
     torch.testing.assert_close(blend.merged.mean(), blend.mean())
 
 
+def test_what_is_kept_loses_no_gradient() -> None:
+    head, features = blended(histograms("line"))
+    distribution = head(features.requires_grad_())
+    with torch.no_grad():
+        distribution.quantile(torch.tensor(0.5, dtype=torch.float64))
+    distribution.entropy().sum().backward()
+    assert features.grad is not None
+    assert bool((features.grad != 0).any(dim=0).all())
+
+
 def test_bins_are_joined_once_and_kept_by_the_head() -> None:
     head, features = blended(histograms("line"))
-    head(features).entropy()
     first = head(features).merged
     assert first.bins is head(features[:2]).merged.bins
     assert len(head._joins) == 1

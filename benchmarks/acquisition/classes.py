@@ -155,7 +155,8 @@ def payload(found: dict[str, Any], minutes: float, seed: int) -> dict[str, Any]:
         "blood test 8: costs of our own). Cells that are missing in the test table cannot be acquired. One model for "
         f"each set, {minutes:g} minutes of training.",
         "picture": "images/acquisition_classes.png",
-        "command": f"python benchmarks/acquisition/classes.py --minutes {minutes:g}",
+        "command": f"python benchmarks/acquisition/classes.py --minutes {minutes:g} --seed {seed} "
+        f"--threads {torch.get_num_threads()}",
         "seed": seed,
         "machine": machine(),
         "rows": rows,

@@ -129,6 +129,7 @@ def main(
             found.setdefault(name, {})[str(split)] = job.result()
             console.print(f"{name}, split {split}: {found[name][str(split)]['seconds']}")
             write_results(json, payload(found, options))
+    write_results(json, payload(found, options))
     plot(found, picture)
     print_rows(payload(found, options)["rows"])
 

@@ -74,7 +74,7 @@ def main(
         "about": f"One column names which of {CHOICES} numbers the target copies (with noise of {NOISE}); the target's "
         f"deviation is 1. RMSE of the target after two questions on {rows} test rows, one model (engine neural, "
         f"{minutes:g} minutes of training on 4,000 rows).",
-        "command": f"python benchmarks/acquisition/selector.py --minutes {minutes:g}",
+        "command": f"python benchmarks/acquisition/selector.py --minutes {minutes:g} --seed {seed} --threads {threads}",
         "seed": seed,
         "machine": machine(),
         "rows": lines,

@@ -78,6 +78,14 @@ class NextQuestion:
         """The name of the measurement to make now."""
         return self.chosen[0] if self.chosen else None
 
+    @property
+    def doubt(self) -> float:
+        """How far below zero the least gain lies, beyond two standard errors.
+
+        No true gain is negative: by as much the model's answers to different questions contradict each other here.
+        """
+        return max([0.0, *(-float(one.gain) - 2 * one.gain.standard_error for one in self.candidates)])
+
     def __repr__(self) -> str:
         if not self.chosen:
             return f"NextQuestion(stop: {self.stop})"
@@ -98,6 +106,7 @@ class NextQuestion:
         """Plain values."""
         facts: dict[str, Any] = {"about": list(self.about), "reward": self.reward, "unit": self.unit}
         facts |= {"now": self.now.to_json(), "best": self.best, "chosen": list(self.chosen), "stop": self.stop}
+        facts["doubt"] = self.doubt
         if self.together is not None:
             facts["together"] = self.together.to_json()
         return {**facts, "candidates": [one.to_json() for one in self.candidates]}
@@ -174,12 +183,16 @@ def next_question(
         gains = {name: gain.estimate() for name, gain in settled_gains(case, paid, draws).items()}
     found = [_candidate(case, name, _columns(model, paid[name]), gain) for name, gain in gains.items()]
     if look_ahead == 2:
-        found = [_looked_ahead(case, one, paid, budget) for one in found]
+        alone = max(float(one.gain) for one in found)
+        found = [_looked_ahead(case, one, paid, budget, alone) for one in found]
     found.sort(key=lambda one: (not one.worth, -one.value))
+    if look_ahead == 2 and found[0].worth:
+        found.insert(0, found.pop(_sooner(found)))
     result = dataclasses.replace(result, candidates=tuple(found))
     if not found[0].worth:
         best = max(found, key=lambda one: one.gain)
         reason = f"nothing left is worth its cost: at most {float(best.gain):.3g} {unit} (by {best.name})"
+        reason += f", and {case.threshold(best.cost):.3g} are asked for"
         return dataclasses.replace(result, stop=reason)
     result = dataclasses.replace(result, chosen=(found[0].name,))
     if at_once == 1:
@@ -230,8 +243,29 @@ def _candidate(case: Case, name: str, columns: Sequence[str], gain: Estimate) ->
     return Candidate(name, tuple(columns), gain, cost, float(gain) / cost, float(gain) > case.threshold(cost))
 
 
-def _looked_ahead(case: Case, first: Candidate, candidates: Mapping[str, Group], budget: float | None) -> Candidate:
+def _sooner(found: Sequence[Candidate]) -> int:
+    """Of the candidates whose two steps are as good as the best: who tells most at once.
+
+    Two measurements tell the same in either order, so their sums differ by noise only.
+    """
+
+    def error(one: Candidate) -> float:
+        rate = one.cost_ahead or one.cost if any(other.cost != 1 for other in found) else 1.0
+        return 0.0 if one.ahead is None else one.ahead.standard_error / rate
+
+    top = found[0]
+    slack = [SETTLED * (error(one) ** 2 + error(top) ** 2) ** 0.5 + 1e-9 * abs(top.value) for one in found]
+    close = [n for n, one in enumerate(found) if one.worth and top.value - one.value <= slack[n]]
+    return max(close, key=lambda number: float(found[number].gain) / found[number].cost)
+
+
+def _looked_ahead(
+    case: Case, first: Candidate, candidates: Mapping[str, Group], budget: float | None, alone: float
+) -> Candidate:
     """A candidate with the expected gain of the best measurement that may follow it, and what both cost.
+
+    What is not worth its cost by itself must make both together worth more than the best single one, whose gain is
+    ``alone``, by as much as it costs: noise before a good question adds nothing to it.
 
     The best of noisy numbers looks better than it is: what follows, and whether anything does, is chosen by one half of
     the draws, and its gain is read from the other half, and the other way round.
@@ -253,8 +287,9 @@ def _looked_ahead(case: Case, first: Candidate, candidates: Mapping[str, Group],
     follows = torch.zeros(len(futures.case), dtype=torch.float64)
     spent, noise = torch.zeros_like(follows), torch.zeros_like(follows)
     for chooser, judge in ((0, 1), (1, 0)):
-        best = (means[chooser] / costs[:, None]).argmax(dim=0)
-        bought = (means[chooser].gather(0, best[None])[0] > least[best]).double()
+        worthy = means[chooser] > least[:, None]
+        best = (means[chooser] / costs[:, None]).masked_fill(~worthy, -torch.inf).argmax(dim=0)
+        bought = worthy.any(dim=0).double()
         follows += bought * means[judge].gather(0, best[None])[0] / 2
         spent += bought * costs[best] / 2
         noise += (bought * errors[judge].gather(0, best[None])[0]).square() / 4
@@ -267,7 +302,7 @@ def _looked_ahead(case: Case, first: Candidate, candidates: Mapping[str, Group],
     both = first.cost + float((futures.weight * spent).sum())
     # Without costs the sum of two gains counts; with costs a first step that is better alone may stand alone.
     value = max(first.value, total / both) if case.measurements.priced else total
-    worth = first.worth or total > case.threshold(both)
+    worth = first.worth or (total > case.threshold(both) and total - alone > case.threshold(first.cost))
     return dataclasses.replace(first, ahead=ahead, cost_ahead=both, value=value, worth=worth)
 
 
@@ -286,9 +321,10 @@ def _several(
         groups = [tuple(dict.fromkeys(place for one in (*chosen, name) for place in candidates[one])) for name in left]
         gains = [gain.estimate() for gain in case.gains(groups, draws, case.seed)]
         added = [float(gain) - float(together) for gain in gains]
-        best = max(range(len(left)), key=lambda place: added[place] / measurements.cost(left[place]))
-        if added[best] <= case.threshold(measurements.cost(left[best])):
+        worthy = [place for place, name in enumerate(left) if added[place] > case.threshold(measurements.cost(name))]
+        if not worthy:
             break
+        best = max(worthy, key=lambda place: added[place] / measurements.cost(left[place]))
         chosen.append(left[best])
         together = gains[best]
     return tuple(chosen), together

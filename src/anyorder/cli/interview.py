@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
-import numpy as np
 import typer
 
 from anyorder import show
+from anyorder.cli.belief import axis_of, in_a_line
 from anyorder.cli.measure import (
     Budget,
     Costs,
@@ -34,22 +34,18 @@ from anyorder.grammar import parse_evidence, parse_names
 from anyorder.measurements import DRAWS
 
 if TYPE_CHECKING:
-    from anyorder.acquire import NextQuestion
-    from anyorder.answer import Answer
+    from anyorder.acquire import Candidate, NextQuestion
     from anyorder.interview import Interview
 
 HELP = """a value answers the question; so does a range (30..40) or a set ({red, blue})
 skip            ask me later
-unknown         nobody can tell
+unknown         nobody can tell (of a group: this column; the others are asked for)
 undo            take back my last answer
 why             show all candidates
 tell A=1, B=x   say something else that is known
 quit            stop here (Ctrl-D too); with --transcript it can be resumed
 If a word of these is itself an answer, write the command with a colon: :unknown"""
 COMMANDS = ("skip", "unknown", "undo", "why", "tell", "quit", "help")
-CELLS = 32  # of the line that shows a distribution
-BLOCKS = " ▁▂▃▄▅▆▇█"
-MOST_LEVELS = 4
 Said = TypeVar("Said")
 
 
@@ -113,7 +109,8 @@ class _Terminal:
 
     def __init__(self, session: Interview, transcript: Path | None) -> None:
         self.session, self.transcript = session, transcript
-        self.axis = {name: _axis(session.model[name]) for name in session.setup.about}
+        self.axis = {name: axis_of(session.model[name]) for name in session.setup.about}
+        self.unit = ""
         self.ended = False
 
     def run(self) -> None:
@@ -121,6 +118,7 @@ class _Terminal:
         self.believe()
         while not self.ended:
             question = self.session.next()
+            self.unit = question.unit
             if question.best is None:
                 self.stop(str(question.stop))
             else:
@@ -134,19 +132,23 @@ class _Terminal:
     def turn(self, question: NextQuestion, name: str) -> None:
         """Ask until something is settled. What was told of a group is kept, whatever comes after it."""
         told: dict[str, str] = {}
-        gain = question.candidates[0].gain
-        typer.echo(f"\n{show.visible(name)}? (expected gain {float(gain):.3g} {question.unit}{self.cost(name)})")
+        untold: list[str] = []
+        typer.echo(f"\n{show.visible(name)}? ({self.promise(question.candidates[0])}{self.cost(name)})")
         columns = self.session.columns(name)
-        while len(told) < len(columns):
-            column = columns[len(told)]
+        while len(told) + len(untold) < len(columns):
+            column = columns[len(told) + len(untold)]
             line = self.read(f"  {column}{self.hint(column)}: ")
             command, rest = self.command(column, line)
             if command == "why":
                 print_ranking(question)
             elif command == "help":
                 typer.echo(HELP)
-            elif command == "undo" and told:
-                told.popitem()
+            elif command == "undo" and (told or untold):
+                before = columns[len(told) + len(untold) - 1]
+                if told.pop(before, None) is None:
+                    untold.remove(before)
+            elif command == "unknown":
+                untold.append(column)
             elif command == "tell" and not self.volunteer(rest):
                 pass  # a mistake in it: the question stands
             elif command is not None:
@@ -154,7 +156,7 @@ class _Terminal:
             elif (said := self.accepted(column, str(line))) is not None:
                 told[column] = said
         else:
-            command = None
+            command = "unknown" if untold else None
         if told:
             self.answer(name, told)
         if command == "undo":
@@ -163,6 +165,11 @@ class _Terminal:
             self.ended = True
         elif command in ("skip", "unknown"):
             (self.session.skip if command == "skip" else self.session.unknown)(name)
+
+    def promise(self, best: Candidate) -> str:
+        """What a question is expected to tell, and with the one that may follow it."""
+        then = "" if best.ahead is None else f", with the next one {float(best.ahead):.3g}"
+        return f"expected gain {float(best.gain):.3g} {self.unit}{then}"
 
     def answer(self, name: str, told: dict[str, str]) -> None:
         try:
@@ -184,6 +191,8 @@ class _Terminal:
                 return
             if word in ("", "quit"):
                 self.ended = True
+            elif word not in ("undo", "tell"):
+                typer.echo(f"  nothing is asked for now, so {show.visible(word)!r} answers nothing")
 
     def undo(self) -> None:
         turn = self.session.undo()
@@ -257,33 +266,8 @@ class _Terminal:
     def believe(self) -> None:
         """One line for each target: what is believed of it now."""
         for name, answer in self.session.belief().items():
-            typer.echo(show.visible(f"{name} {_belief(answer, self.axis[name])}"))
+            typer.echo(show.visible(f"{name} {in_a_line(answer, self.axis[name])}"))
 
 
 def _known(session: Interview) -> str:
     return show.visible(", ".join(f"{column}={said}" for column, said in session.known.items()) or "nothing")
-
-
-def _axis(answer: Answer) -> list[float]:
-    """The places between which a number is shown; they stay where they are while it narrows."""
-    if answer.variable.levels:
-        return []
-    low, high = (float(value) for value in answer.spread(199, 0.005)[[0, -1]])
-    return [low + (high - low) * place / CELLS for place in range(1, CELLS)]
-
-
-def _belief(answer: Answer, axis: list[float]) -> str:
-    if answer.variable.levels:
-        likely = sorted(answer.probs().items(), key=lambda pair: -pair[1])[:MOST_LEVELS]
-        return "  ".join(f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
-    # The outermost cells hold all that lies beyond them.
-    heights = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0)
-    low, middle, high = (show.number(value) for value in answer.quantile([0.05, 0.5, 0.95]))
-    return f"|{spark(heights.tolist())}| {middle} (90 % in {low} .. {high})"
-
-
-def spark(heights: list[float]) -> str:
-    """Heights as a line of blocks; what is there at all is never blank."""
-    top = max(heights, default=0.0)
-    steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in heights]
-    return "".join(BLOCKS[step] for step in steps)

@@ -25,7 +25,12 @@ Costs = Annotated[
 Budget = Annotated[float | None, typer.Option("--budget", min=0, help="the most that may be spent")]
 Price = Annotated[float, typer.Option("--price", min=0, help="the least gain that is worth a unit of cost")]
 Least = Annotated[
-    float | None, typer.Option("--least", min=0, help="the least gain worth any question (0.01 nats if not given)")
+    float | None,
+    typer.Option(
+        "--least",
+        min=0,
+        help="the least gain worth any question (0.01 nats if not given; of other rewards, 1 % of what is there)",
+    ),
 ]
 Reward = Annotated[
     Literal["information", "variance", "error"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder import show
+from anyorder.cli.belief import axis_of, in_a_line
 from anyorder.cli.measure import (
     About,
     Budget,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from anyorder.acquire import NextQuestion
 
 SHOWN = 12  # candidates listed in the terminal
+LITTLE = 1e-3  # a contradiction that is not worth a word
 
 
 def next_(
@@ -53,7 +55,10 @@ def next_(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Rank what is unknown of a case by how much it is expected to tell about a target, per cost."""
+    """Rank what is unknown of a case by how much it is expected to tell about a target, per cost.
+
+    Gains are in nats: what a fair yes/no answer tells is 0.69 of them.
+    """
     check_picture(plot)
     names, evidence = parse_names(about), parse_evidence(given)
     loaded = load(model)
@@ -82,6 +87,8 @@ def next_(
     if as_json:
         show.print_json(result)
     else:
+        for name, answer in ((name, loaded.given(evidence)[name]) for name in names):
+            typer.echo(show.visible(f"{name} {in_a_line(answer, axis_of(answer))}"))
         print_ranking(found)
 
 
@@ -100,6 +107,9 @@ def print_ranking(found: NextQuestion) -> None:
         lines.append({**line, "": "" if row["worth"] else "not worth it"})
     if lines:
         show.print_table(lines)
+    if found.doubt > LITTLE:
+        remark = f"the model contradicts itself by some {found.doubt:.2g} {found.unit} here"
+        typer.echo(f"(no true gain is negative: {remark})")
     if len(found.candidates) > SHOWN:
         typer.echo(f"... and {len(found.candidates) - SHOWN} more")
     if found.stop:

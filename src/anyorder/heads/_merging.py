@@ -52,7 +52,7 @@ Joins = dict[tuple[Bins, ...], Joined]
 """What was joined before, kept by whoever asks again and again."""
 
 
-def merged(
+def with_fewest(
     members: Sequence[Distribution], log_weights: Float[Tensor, " members"], joins: Joins
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, " left"]]:
     """The same mixture with fewer members: histograms of one shape have become one, where the first of them stood."""

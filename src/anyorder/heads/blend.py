@@ -20,7 +20,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
-from anyorder.heads._merging import Joins, merged
+from anyorder.heads._merging import Joins, with_fewest
 from anyorder.heads._mixture import draw
 from anyorder.heads._roots import first_crossing
 from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
@@ -36,12 +36,20 @@ class BlendDistribution(Distribution):
     members: tuple[Distribution, ...]
     log_weights: Float[Tensor, " members"]
     levels: int = 0
-    joins: Joins = field(default_factory=dict)
+    joins: Joins = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @property
     def merged(self) -> Distribution:
         """The same distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
-        members, log_weights = merged(self.members, self.log_weights, self.joins)
+        # It is kept only where no gradient could be lost with it.
+        return self._merge() if torch.is_grad_enabled() else self._kept
+
+    @cached_property
+    def _kept(self) -> Distribution:
+        return self._merge()
+
+    def _merge(self) -> Distribution:
+        members, log_weights = with_fewest(self.members, self.log_weights, self.joins)
         if len(members) == len(self.members):
             return self
         return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels, self.joins)
@@ -75,8 +83,8 @@ class BlendDistribution(Distribution):
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
-        if self.merged is not self:
-            return self.merged.quantile(level)
+        if (merged := self.merged) is not self:
+            return merged.quantile(level)
         each = torch.stack([member.quantile(level) for member in self.members])
         low, high = each.amin(0).double(), each.amax(0).double()
         level = level.double().expand(low.shape)
@@ -119,8 +127,8 @@ class BlendDistribution(Distribution):
 
         A large batch over a long lattice is answered over the members' quantiles, within some 1e-2 nats.
         """
-        if self.merged is not self:
-            return self.merged.entropy()
+        if (merged := self.merged) is not self:
+            return merged.entropy()
         if self.levels:
             codes = torch.arange(self.levels, dtype=torch.float64).reshape(-1, *[1] * len(self.shape))
             log_mass = self.log_prob(codes.to(self.log_weights.device))
@@ -138,8 +146,8 @@ class BlendDistribution(Distribution):
         return total.to(self.members[0].mean().dtype)
 
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
-        if self.merged is not self:
-            return self.merged.pieces()
+        if (merged := self.merged) is not self:
+            return merged.pieces()
         smooth, atoms = [], []
         for member, weight in zip(self.members, self.log_weights.double(), strict=True):
             parts, places = member.pieces()
