@@ -12,8 +12,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "pictures"))
 from holes import FAMILIES, GROUPS
+from likelihoods import conditional
 from measures import frechet, inception_distance, standard_error
-from modes import LIKELIHOODS, conditional, ratios, summed
+from modes import LIKELIHOODS, ratios, summed
 
 from anyorder.image_core import encoded, image_model
 from anyorder.image_scores import energy_score, psnr, ssim

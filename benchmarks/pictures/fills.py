@@ -44,6 +44,7 @@ from anyorder.warp import Warp
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES
 from measures import features, some_test, standard_error, train_classifier
+from modes import UNIFORM
 
 from common import earlier, machine, write_results
 
@@ -127,9 +128,7 @@ ROWS: dict[str, Callable[[PictureSet, float, int], tuple[Fill, int]]] = {
     "DDPM, RePaint": diffusion,
     "MIWAE": lambda data, minutes, seed: autoencoder(MIWAE, data, minutes, seed, draws=20, hide="uniform"),
     "VAE": lambda data, minutes, seed: autoencoder(VAE, data, minutes, seed, draws=1),
-    "anyorder, uniform mode (ARDM)": lambda data, minutes, seed: ours(
-        data, minutes, seed, masking={"name": "modes", "modes": ["random_pixels"]}
-    ),
+    "anyorder, uniform mode (ARDM)": lambda data, minutes, seed: ours(data, minutes, seed, masking=UNIFORM),
     "anyorder (SFARM)": ours,
 }
 

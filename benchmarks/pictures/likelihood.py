@@ -4,7 +4,7 @@
 
 Rows: a U-Net, trained in the uniform mode alone (ARDM) and in the seven modes (SFARM), and the chain transformer over
 pixels, in random order and in MAC's orders (lexicographic, strided by the width of a picture). The likelihood of a mask
-network is a sum over all pixels' steps, of which some are drawn for every test picture (unbiased; see modes.py); the
+network is a sum over all pixels' steps, of which some are drawn for every test picture (see likelihoods.py); the
 chain transformer's is exact for the order it takes, all steps in one pass. Marginal: M_card, over the number of pixels.
 Two rows train at a time, one thread each, or one on two threads (`--workers 1`).
 """
@@ -34,8 +34,9 @@ from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from likelihoods import conditional
 from measures import some_test
-from modes import conditional
+from modes import UNIFORM
 
 from common import earlier, machine, print_rows, write_results
 
@@ -43,7 +44,7 @@ CHAIN = {"name": "causal_transformer", "positions": "rotary", "width": 128, "blo
 STEPS = 16  # terms drawn for every picture of a mask network
 MARGINAL = {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}}
 ROWS: dict[str, dict[str, Any]] = {
-    "U-Net, uniform mode (ARDM)": {"masking": {"name": "modes", "modes": ["random_pixels"]}},
+    "U-Net, uniform mode (ARDM)": {"masking": UNIFORM},
     "U-Net, seven modes (SFARM)": {},
     "chain transformer, random order": {"network": CHAIN, "masking": MARGINAL, "protocol": {"name": "random"}},
     "chain transformer, MAC, lexicographic": {

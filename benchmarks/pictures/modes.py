@@ -29,20 +29,21 @@ from numpy.typing import NDArray
 import anyorder as ao
 from anyorder.data import images as image_sets
 from anyorder.data.picture_files import write_picture
-from anyorder.image_core import encoded
 from anyorder.image_plots import grid, hidden, shades
 from anyorder.image_scores import energy_score
 from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, GROUPS
+from likelihoods import conditional
 from measures import some_test, standard_error
 
 from common import earlier, machine, print_rows, write_results
 
 SETS = {"fashion_mnist": "Fashion-MNIST", "binarized_mnist": "binarised MNIST", "digits": "digits"}
-ROWS = {
-    "one uniform mode (ARDM)": {"masking": {"name": "modes", "modes": ["random_pixels"]}},
+UNIFORM = {"name": "modes", "modes": ["random_pixels"]}
+ROWS: dict[str, dict[str, Any]] = {
+    "one uniform mode (ARDM)": {"masking": UNIFORM},
     "seven modes (SFARM)": {},
 }
 
@@ -57,43 +58,6 @@ MEASURES = {
     "one call": "in one call",
     "energy": "energy score of fills",
 }
-
-
-@torch.no_grad()
-def conditional(
-    model: ImageModel,
-    pictures: NDArray[np.uint8],
-    known: NDArray[np.bool_],
-    steps: int,
-    *,
-    calls: int | None = None,
-    asked: NDArray[np.bool_] | None = None,
-) -> NDArray[Any]:
-    """-log p(missing | known) of every picture, its mean over all orders, estimated without bias, in nats.
-
-    ``calls``: answered in so many equal groups, the pixels of a group independent given those before; by default one
-    by one. ``steps`` of the groups are drawn for every picture, from equal shares of the way. ``asked``: the pixels it
-    is about, all that are missing by default; others are never known.
-    """
-    values = encoded(model.core, pictures)
-    mask = torch.from_numpy(known.reshape(len(known), -1))
-    wanted = ~mask if asked is None else torch.from_numpy(asked.reshape(len(known), -1))
-    missing = wanted.sum(dim=1)
-    groups = missing.clamp(min=1) if calls is None else missing.clamp(1, calls)
-    generator = torch.Generator().manual_seed(1)
-    total = torch.zeros(len(values), dtype=torch.float64)
-    for step in range(steps):
-        way = (step + torch.rand(len(values), generator=generator)) / steps
-        group = torch.minimum((way * groups).long(), groups - 1)
-        start, end = (number * missing // groups for number in (group, group + 1))
-        rank = torch.rand(mask.shape, generator=generator).masked_fill(~wanted, 2.0).argsort(1).argsort(1)
-        told = mask | (rank < start[:, None])
-        for part in torch.arange(len(values)).split(128):
-            nats = model.core.log_prob_beside(values[part], told[part]).double()
-            left = wanted[part] & ~told[part]
-            mean = nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1)
-            total[part] -= mean * ((end - start) * groups)[part]
-    return np.asarray((total / steps).numpy())
 
 
 def run(

@@ -187,7 +187,7 @@ def next_question(
         found = [_looked_ahead(case, one, paid, budget, alone) for one in found]
     found.sort(key=lambda one: (not one.worth, -one.value))
     if look_ahead == 2 and found[0].worth:
-        found.insert(0, found.pop(_sooner(found)))
+        found.insert(0, found.pop(_sooner(found, measurements.priced)))
     result = dataclasses.replace(result, candidates=tuple(found))
     if not found[0].worth:
         best = max(found, key=lambda one: one.gain)
@@ -243,15 +243,15 @@ def _candidate(case: Case, name: str, columns: Sequence[str], gain: Estimate) ->
     return Candidate(name, tuple(columns), gain, cost, float(gain) / cost, float(gain) > case.threshold(cost))
 
 
-def _sooner(found: Sequence[Candidate]) -> int:
+def _sooner(found: Sequence[Candidate], priced: bool) -> int:
     """Of the candidates whose two steps are as good as the best: who tells most at once.
 
     Two measurements tell the same in either order, so their sums differ by noise only.
     """
 
     def error(one: Candidate) -> float:
-        rate = one.cost_ahead or one.cost if any(other.cost != 1 for other in found) else 1.0
-        return 0.0 if one.ahead is None else one.ahead.standard_error / rate
+        cost = (one.cost_ahead or one.cost) if priced else 1.0  # values are then rates
+        return 0.0 if one.ahead is None else one.ahead.standard_error / cost
 
     top = found[0]
     slack = [SETTLED * (error(one) ** 2 + error(top) ** 2) ** 0.5 + 1e-9 * abs(top.value) for one in found]

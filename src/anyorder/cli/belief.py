@@ -28,7 +28,8 @@ def in_a_line(answer: Answer, axis: list[float]) -> str:
     """Levels with their probabilities, or the shape of a number on an axis, its median and where 90 % of it lies."""
     if answer.variable.levels:
         likely = sorted(answer.probs().items(), key=lambda pair: -pair[1])[:MOST_LEVELS]
-        return "  ".join(f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
+        bars = (f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
+        return "  ".join(bars).rstrip()
     # The outermost cells hold all that lies beyond them.
     heights = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0)
     low, middle, high = (show.number(value) for value in answer.quantile([0.05, 0.5, 0.95]))

@@ -34,7 +34,7 @@ from anyorder.grammar import parse_evidence, parse_names
 from anyorder.measurements import DRAWS
 
 if TYPE_CHECKING:
-    from anyorder.acquire import Candidate, NextQuestion
+    from anyorder.acquire import NextQuestion
     from anyorder.interview import Interview
 
 HELP = """a value answers the question; so does a range (30..40) or a set ({red, blue})
@@ -110,7 +110,6 @@ class _Terminal:
     def __init__(self, session: Interview, transcript: Path | None) -> None:
         self.session, self.transcript = session, transcript
         self.axis = {name: axis_of(session.model[name]) for name in session.setup.about}
-        self.unit = ""
         self.ended = False
 
     def run(self) -> None:
@@ -118,7 +117,6 @@ class _Terminal:
         self.believe()
         while not self.ended:
             question = self.session.next()
-            self.unit = question.unit
             if question.best is None:
                 self.stop(str(question.stop))
             else:
@@ -133,7 +131,7 @@ class _Terminal:
         """Ask until something is settled. What was told of a group is kept, whatever comes after it."""
         told: dict[str, str] = {}
         untold: list[str] = []
-        typer.echo(f"\n{show.visible(name)}? ({self.promise(question.candidates[0])}{self.cost(name)})")
+        typer.echo(f"\n{show.visible(name)}? ({_promise(question)}{self.cost(name)})")
         columns = self.session.columns(name)
         while len(told) + len(untold) < len(columns):
             column = columns[len(told) + len(untold)]
@@ -165,11 +163,6 @@ class _Terminal:
             self.ended = True
         elif command in ("skip", "unknown"):
             (self.session.skip if command == "skip" else self.session.unknown)(name)
-
-    def promise(self, best: Candidate) -> str:
-        """What a question is expected to tell, and with the one that may follow it."""
-        then = "" if best.ahead is None else f", with the next one {float(best.ahead):.3g}"
-        return f"expected gain {float(best.gain):.3g} {self.unit}{then}"
 
     def answer(self, name: str, told: dict[str, str]) -> None:
         try:
@@ -267,6 +260,13 @@ class _Terminal:
         """One line for each target: what is believed of it now."""
         for name, answer in self.session.belief().items():
             typer.echo(show.visible(f"{name} {in_a_line(answer, self.axis[name])}"))
+
+
+def _promise(question: NextQuestion) -> str:
+    """What the best question is expected to tell, and with the one that may follow it."""
+    best = question.candidates[0]
+    then = "" if best.ahead is None else f", with the next one {float(best.ahead):.3g}"
+    return f"expected gain {float(best.gain):.3g} {question.unit}{then}"
 
 
 def _known(session: Interview) -> str:
