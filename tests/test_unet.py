@@ -14,7 +14,7 @@ from anyorder.lattice import Lattice
 from anyorder.layout import Layout
 from anyorder.networks import UNet
 from anyorder.networks.colour import coupled
-from anyorder.networks.unet_parts import FromPatches, ToPatches
+from anyorder.networks.unet_parts import FromPatches, ResidualBlock, ToPatches
 from anyorder.testing import check_calls_agree, check_gradients, check_no_leak, randomised
 from anyorder.warp import Warp
 
@@ -142,6 +142,21 @@ def test_modes_are_heard_and_none_is_the_rule() -> None:
     torch.testing.assert_close(network.beside(values, known), plain)
     with pytest.raises(UserError, match="modes 0 to 1"), network.told(2):
         pass
+
+
+def test_what_is_told_is_heard_however_large_the_pixels_become() -> None:
+    # The size of the first convolution is seen by the normalisation behind it alone, and so it grows in training.
+    generator = torch.Generator().manual_seed(0)
+    block = randomised(ResidualBlock(8, 8, 6).double(), generator)
+    pixels = torch.randn(1, 8, 5, 5, generator=generator, dtype=torch.float64)
+    one, other = torch.randn(2, 1, 6, generator=generator, dtype=torch.float64)
+    with torch.no_grad():
+        heard = block(pixels, one) - block(pixels, other)
+        for parameter in block.first.parameters():
+            parameter.mul_(1000)
+        still = block(pixels, one) - block(pixels, other)
+    assert float(heard.abs().max()) > 0.1
+    torch.testing.assert_close(still, heard, rtol=1e-3, atol=1e-4)
 
 
 def test_coupled_channels_are_one_mixture_a_pixel() -> None:

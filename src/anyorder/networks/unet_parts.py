@@ -35,7 +35,11 @@ class StepEmbedding(nn.Module):
 
 
 class ResidualBlock(nn.Module):
-    """x + two 3 x 3 convolutions, the embedding of step and mode added between them."""
+    """x + two 3 x 3 convolutions, the embedding of step and mode added to what is normalised between them.
+
+    Added *before* the normalisation, as in DDPM, it is soon drowned: nothing but that normalisation sees the size of
+    the first convolution's weights, so they grow unhindered, to outputs a hundred times as large as the embedding.
+    """
 
     def __init__(self, entering: int, leaving: int, embedding: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -52,10 +56,10 @@ class ResidualBlock(nn.Module):
     def forward(
         self, pixels: Float[Tensor, "batch entering height width"], told: Float[Tensor, "batch embedding"] | None = None
     ) -> Float[Tensor, "batch leaving height width"]:
-        inner = self.first(F.silu(self.norm_first(pixels)))
+        inner = self.norm_second(self.first(F.silu(self.norm_first(pixels))))
         if self.tell is not None and told is not None:
             inner = inner + self.tell(F.silu(told))[:, :, None, None]
-        inner = self.second(self.dropout(F.silu(self.norm_second(inner))))
+        inner = self.second(self.dropout(F.silu(inner)))
         out: Tensor = self.pass_by(pixels) + inner
         return out
 
