@@ -157,7 +157,9 @@ def draw_by_confidence(
     longest = int(left.sum(dim=1).max()) if left.numel() else 0
     for more in range(min(calls or longest, longest), 0, -1):
         features = model.one_pass(values, known)
-        entropy = model.heads.entropy_beside(features).masked_fill(~left, math.inf)
+        row, target = left.nonzero(as_tuple=True)
+        entropy = features.new_full(left.shape, math.inf)
+        entropy[row, target] = model.heads.entropy_at(features[row, target], target)
         share = -(-left.sum(dim=1) // more)
         rank = entropy.argsort(dim=1, stable=True).argsort(dim=1)
         row, target = ((rank < share[:, None]) & left).nonzero(as_tuple=True)

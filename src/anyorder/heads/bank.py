@@ -63,11 +63,13 @@ class HeadBank(nn.Module):
             out[:, columns] = distribution.log_prob(values[:, columns])
         return out
 
-    def entropy_beside(self, features: Float[Tensor, "batch variables width"]) -> Float[Tensor, "batch variables"]:
-        """The entropy of every variable under its own features."""
-        out = features.new_zeros(features.shape[:2])
-        for columns, distribution in self._by_columns(features):
-            out[:, columns] = distribution.entropy().to(out.dtype)
+    def entropy_at(
+        self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"]
+    ) -> Float[Tensor, " steps"]:
+        """The entropy of each variable named."""
+        out = features.new_zeros(len(variable))
+        for rows, distribution in self._by_head(features, variable):
+            out[rows] = distribution.entropy().to(out.dtype)
         return out
 
     def log_prob_at(
