@@ -8,6 +8,7 @@ import torch
 from scipy import stats
 
 from anyorder.errors import UserError
+from anyorder.image_core import image_masking
 from anyorder.masking import Modes, RandomPixels, TwoStage, maskings
 from anyorder.registry import describe
 
@@ -144,3 +145,13 @@ def test_mistakes_are_named() -> None:
         Modes(())
     with pytest.raises(UserError, match="2 weights for 1"):
         Modes((RandomPixels(2, 2),), (1.0, 1.0))
+
+
+def test_pictures_are_learned_by_seven_modes_two_thirds_of_the_time_at_random() -> None:
+    masking = image_masking((HEIGHT, WIDTH))
+    assert isinstance(masking, Modes)
+    assert [part.name for part in masking.modes] == NAMES
+    drawn = masking.stage(DRAWS, HEIGHT * WIDTH, torch.Generator().manual_seed(0)).mode
+    found = torch.bincount(drawn, minlength=7) / DRAWS
+    expected = torch.tensor([2 / 3, *(6 * [1 / 18])])
+    assert float(((found - expected).abs() / (expected * (1 - expected) / DRAWS).sqrt()).max()) < 4.5

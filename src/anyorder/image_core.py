@@ -82,9 +82,15 @@ def chosen_head(head: str, levels: int) -> str:
 
 
 def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
-    """SFARM's seven modes, all alike; ``together``: the channels of a pixel are known together."""
+    """SFARM's seven modes, pixels at random two thirds of the time; ``together``: channels are known together.
+
+    SFARM draws all modes alike. But whatever the hole, most steps of a fill know scattered pixels of it already, which
+    the uniform mode is there to learn. Trained as often as the others it costs two per cent on pixels missing at random
+    and wins nothing on halves and patches, all steps taken together; more often, half of that, and it wins.
+    """
     channels = shape[2] if len(shape) == 3 else 1
-    return Modes(tuple(mode(shape[0], shape[1], channels, together=together) for mode in MODES))
+    modes = tuple(mode(shape[0], shape[1], channels, together=together) for mode in MODES)
+    return Modes(modes, tuple(2.0 * (len(MODES) - 1) if mode is RandomPixels else 1.0 for mode in MODES))
 
 
 def encoded(model: AnyOrderModel, pictures: Pictures) -> Float[Tensor, "pictures variables"]:

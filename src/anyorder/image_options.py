@@ -30,8 +30,9 @@ class ImageOptions:
 
     ``head``: ``bernoulli`` for two levels, ``categorical``, ``logistic`` (one discretised logistic a pixel) or
     ``mixture`` of ``components`` of them; ``auto`` takes the first that suits the number of levels. Masking ``auto`` is
-    SFARM's mixture of seven modes. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known
-    together (SFARM), or ``channels``, each a variable of its own (MAC).
+    SFARM's mixture of seven modes, pixels at random twice as often as the six others together; ``{"name": "modes"}``
+    has them all alike. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known together
+    (SFARM), or ``channels``, each a variable of its own (MAC).
     """
 
     preset: str = "small"
