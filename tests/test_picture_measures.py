@@ -13,7 +13,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks" / "pictures"))
 from holes import FAMILIES, GROUPS
 from likelihoods import conditional
-from measures import frechet, inception_distance, standard_error
+from measures import frechet, inception_distance, judged, standard_error
 from modes import LIKELIHOODS, ratios, summed
 
 from anyorder.image_core import encoded, image_model
@@ -40,6 +40,18 @@ def test_energy_score_sees_missing_pixels_alone() -> None:
     draws = np.zeros((2, 1, 2, 2))
     draws[0, 0] = [[9, 3], [4, 9]]  # at distance 5 in the missing pixels, 9s are not counted
     assert energy_score(draws, truth, known, 1.0)[0] == pytest.approx(2.5 - 5 / 2)
+
+
+def test_fills_are_judged_by_their_mean_and_one_by_one() -> None:
+    truth = np.full((2, 7, 7), 10, dtype=np.uint8)
+    known = np.ones((2, 7, 7), dtype=bool)
+    known[:, 3, 3] = False
+    drawn = np.stack([truth + 4.0, truth - 4.0])  # their mean is right; what is known does not count
+    found = judged(drawn, truth, known, 17, None)
+    assert found["energies"] == pytest.approx([4 / 16 - 8 / 16 / 2] * 2)
+    assert found["PSNR"] == pytest.approx(20 * np.log10(16) + 120, abs=0.01)  # an error of 1e-12 is the least
+    assert found["SSIM"] == 1
+    assert "agreement" not in found
 
 
 def test_the_real_fid_needs_its_weights(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -122,8 +134,9 @@ def test_ratios_are_of_pairs() -> None:
     for family in FAMILIES:
         nats = rng.uniform(50, 150, 40)
         noisy = nats + rng.normal(size=40)
-        one["measured"][family] = {"missing": [10] * 40, **dict.fromkeys(LIKELIHOODS, nats), "energy": nats[:20]}
-        seven["measured"][family] = {"missing": [10] * 40, **dict.fromkeys(LIKELIHOODS, noisy), "energy": 2 * nats[:20]}
+        for row, likelihood, energies in ((one, nats, nats[:20]), (seven, noisy, 2 * nats[:20])):
+            row["measured"][family] = {"missing": [10] * 40, **dict.fromkeys(LIKELIHOODS, likelihood)}
+            row["measured"][family]["fills"] = {"energies": energies}
         seven["measured"][family]["all"] = 0.9 * nats
     change = ratios(one, seven)
     assert len(change) == len(FAMILIES) + len(GROUPS)

@@ -1,13 +1,14 @@
 """SFARM's Figure 3: pixels missing at random, filled by VAE, MIWAE, DDPM with RePaint and ours: numbers and pictures.
 
-    python benchmarks/pictures/fills.py [--minutes 10] [--set fashion_mnist] [--resume] [--json FILE]
+    python benchmarks/pictures/fills.py [--minutes 12] [--set fashion_mnist] [--resume] [--json FILE]
 
 All networks are made of the same parts (the U-Net of the preset `small`; the autoencoders are its two halves without
 shortcuts) and train for the same time on one thread each, two rows at a time. VAE as in SFARM: trained on complete
 pictures. MIWAE: 20 importance samples, pixels hidden at uniformly drawn rates while it trains, draws by importance
 resampling among 500 candidates. DDPM: 1,000 noise levels, noise prediction, averaged weights; RePaint with 100 steps,
 jumps of 10 and 5 resamplings (the paper: 250, 10, 10 on pictures eighty times as large). Ours: 64 steps, trained in the
-seven modes (SFARM) and in the uniform one alone (ARDM). Ten draws of every hole.
+seven modes (SFARM) and in the uniform one alone (ARDM); the very models of modes.py, if that ran for as long. Ten draws
+of every hole; rows are compared picture by picture.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,7 +29,6 @@ import typer
 from numpy.typing import NDArray
 from rich.console import Console
 
-import anyorder as ao
 from anyorder.baselines import DDPM, MIWAE, VAE, RePaint, Schedule
 from anyorder.baselines.observation import HeadCell
 from anyorder.baselines.picture_halves import picture_halves
@@ -37,30 +38,24 @@ from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
 from anyorder.image_options import PRESETS
 from anyorder.image_plots import grid, hidden, shades
-from anyorder.image_scores import energy_score, psnr, ssim
 from anyorder.lattice import Lattice
 from anyorder.warp import Warp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES
-from measures import features, some_test, standard_error, train_classifier
-from modes import UNIFORM
+from measures import Classifier, judge_of, judged, some_test, standard_error
+from picture_models import ROWS as OURS
+from picture_models import trained
 
 from common import earlier, machine, write_results
 
 LATENT, DRAWS = 32, 10
+RIVAL = "DDPM, RePaint"
 Fill = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[np.float64]]
 
 
-def ours(data: PictureSet, minutes: float, seed: int, **options: Any) -> tuple[Fill, int]:
-    model = ao.fit_images(
-        data.training,
-        levels=data.levels,
-        minutes=minutes,
-        validation=data.validation[:512],
-        seed=seed,
-        config={"training": {"threads": 1}, **options},
-    )
+def ours(data: PictureSet, minutes: float, seed: int, folder: Path, *, row: str) -> tuple[Fill, int]:
+    model = trained(data, row, OURS[row], minutes, seed=seed, threads=1, folder=folder)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
         return model.fill(pictures, known, draws=DRAWS, steps=64, seed=seed).astype(np.float64)
@@ -69,7 +64,7 @@ def ours(data: PictureSet, minutes: float, seed: int, **options: Any) -> tuple[F
 
 
 def autoencoder(
-    family: type[VAE | MIWAE], data: PictureSet, minutes: float, seed: int, **schedule: Any
+    data: PictureSet, minutes: float, seed: int, folder: Path, *, family: type[VAE | MIWAE], **schedule: Any
 ) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
@@ -105,7 +100,7 @@ def autoencoder(
     return fill, sum(parameter.numel() for parameter in model.parameters())
 
 
-def diffusion(data: PictureSet, minutes: float, seed: int) -> tuple[Fill, int]:
+def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
     model = DDPM(shape, seed=seed, **PRESETS["small"])
@@ -124,12 +119,11 @@ def diffusion(data: PictureSet, minutes: float, seed: int) -> tuple[Fill, int]:
     return fill, sum(parameter.numel() for parameter in model.parameters())
 
 
-ROWS: dict[str, Callable[[PictureSet, float, int], tuple[Fill, int]]] = {
-    "DDPM, RePaint": diffusion,
-    "MIWAE": lambda data, minutes, seed: autoencoder(MIWAE, data, minutes, seed, draws=20, hide="uniform"),
-    "VAE": lambda data, minutes, seed: autoencoder(VAE, data, minutes, seed, draws=1),
-    "anyorder, uniform mode (ARDM)": lambda data, minutes, seed: ours(data, minutes, seed, masking=UNIFORM),
-    "anyorder (SFARM)": ours,
+ROWS: dict[str, Callable[[PictureSet, float, int, Path], tuple[Fill, int]]] = {
+    RIVAL: diffusion,
+    "MIWAE": partial(autoencoder, family=MIWAE, draws=20, hide="uniform"),
+    "VAE": partial(autoencoder, family=VAE, draws=1),
+    **{f"anyorder, {row}": partial(ours, row=row) for row in OURS},
 }
 
 
@@ -152,13 +146,13 @@ class Task:
         return FAMILIES[f"random, {share} %"](self.count, *sides, np.random.default_rng(share))
 
 
-def run(task: Task, row: str, minutes: float, seed: int, judge: Any) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """Train one row and judge its fills; one fill of each rate comes with the figures, to be looked at."""
+def run(task: Task, row: str, minutes: float, seed: int, judge: Classifier | None, folder: Path) -> dict[str, Any]:
+    """Train one row and judge its fills; one fill of each rate is kept in the folder, to be looked at."""
     torch.set_num_threads(1)
     data, test = task.data(), task.test()
     began = time.monotonic()
-    fill, parameters = ROWS[row](data, minutes, seed)
-    trained = time.monotonic() - began
+    fill, parameters = ROWS[row](data, minutes, seed, folder)
+    trained_for = time.monotonic() - began
     scores, strip = {}, []
     for place, share in enumerate(SHARES):
         known = task.known(share)
@@ -167,16 +161,23 @@ def run(task: Task, row: str, minutes: float, seed: int, judge: Any) -> tuple[di
         seconds = time.monotonic() - began
         scores[str(share)] = judged(drawn, test, known, data.levels, judge) | {"seconds": round(seconds, 1)}
         strip.append(drawn[0, place])
-    return {"scores": scores, "parameters": parameters, "training": round(trained, 1)}, np.stack(strip)
+    np.save(shown(task, row, folder), np.stack(strip))
+    return {"scores": scores, "parameters": parameters, "training": round(trained_for, 1)}
+
+
+def shown(task: Task, row: str, folder: Path) -> Path:
+    """Where the fills of a row are kept that go into the picture."""
+    return folder / f"fills_{task.name}_{list(ROWS).index(row)}.npy"
 
 
 def main(
-    minutes: Annotated[float, typer.Option(help="training budget of every row")] = 10.0,
+    minutes: Annotated[float, typer.Option(help="training budget of every row")] = 12.0,
     name: Annotated[str, typer.Option("--set", help="fashion_mnist, binarized_mnist or mnist")] = "fashion_mnist",
     count: Annotated[int, typer.Option(help="test pictures")] = 24,
     rows: Annotated[str, typer.Option(help="semicolon-separated; all by default")] = "",
     seed: int = 0,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
+    models: Annotated[Path, typer.Option(help="where our models and some fills are kept")] = Path("build/pictures"),
     json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/image_fills.json"),
     pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
@@ -189,46 +190,40 @@ def main(
     options = {"minutes": minutes, "set": name, "count": count, "seed": seed}
     found: dict[str, Any] = earlier(json, options, "by_row") if resume else {}
     wanted = [part.strip() for part in rows.split(";") if part.strip()] or list(ROWS)
-    labelled = data.training_labels is not None
-    judge = train_classifier(data.training, data.training_labels, data.levels, 1.0) if labelled else None
-    strips = {}
+    judge = judge_of(data)
+    models.mkdir(parents=True, exist_ok=True)
     # A child that is forked from a process with OpenMP threads may hang: these start afresh.
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         todo = [row for row in wanted if row not in found]
-        jobs = {pool.submit(run, task, row, minutes, seed, judge): row for row in todo}
+        jobs = {pool.submit(run, task, row, minutes, seed, judge, models): row for row in todo}
         for job in as_completed(jobs):
-            found[jobs[job]], strips[jobs[job]] = job.result()
+            found[jobs[job]] = job.result()
             Console(width=140).print(f"{jobs[job]}: {found[jobs[job]]}")
             found = {row: found[row] for row in ROWS if row in found}
             write_results(json, payload(found, options, data))
-    if len(strips) == len(ROWS):  # what an earlier call trained cannot be drawn
+    drawn = [shown(task, row, models) for row in ROWS]
+    if all(path.exists() for path in drawn):
         known = np.stack([task.known(share)[place] for place, share in enumerate(SHARES)])
         above = shades(test[: len(SHARES)], data.levels)
         write_picture(
-            grid([above, hidden(above, known), *(shades(strips[row], data.levels) for row in ROWS)], scale=2),
+            grid([above, hidden(above, known), *(shades(np.load(path), data.levels) for path in drawn)], scale=2),
             pictures / f"fills_{name}.png",
         )
         write_results(json, payload(found, options, data) | {"picture": f"images/fills_{name}.png"})
 
 
-def judged(
-    drawn: NDArray[np.float64], test: NDArray[np.uint8], known: NDArray[np.bool_], levels: int, judge: Any
-) -> dict[str, Any]:
-    """All measures of the draws for one rate."""
-    truth = test.astype(np.float64)
-    mean = np.where(known, truth, drawn.mean(axis=0))
-    energies = energy_score(drawn, truth, known, levels - 1)
-    out: dict[str, Any] = {
-        "energy score": round(float(energies.mean()), 4),
-        "its error": round(standard_error(energies), 4),
-        "PSNR": round(psnr(mean, truth, levels - 1), 2),
-        "SSIM": round(ssim(mean, truth, levels - 1), 4),
-        "energies": energies.round(4).tolist(),  # of each picture, so that rows can be compared in pairs
-    }
-    if judge is not None:
-        same = [features(judge, draw, levels)[1] == features(judge, truth, levels)[1] for draw in drawn]
-        out["agreement"] = round(float(np.mean(same)), 4)
-    return out
+def beside_rival(found: dict[str, Any]) -> list[dict[str, str]]:
+    """The energy scores of the other rows less RePaint's, with standard errors of pairs of pictures."""
+    lines = []
+    for row, result in found.items():
+        if row == RIVAL or RIVAL not in found:
+            continue
+        line = {"row": row}
+        for share in SHARES:
+            one, other = (np.array(part["scores"][str(share)]["energies"]) for part in (result, found[RIVAL]))
+            line[f"{share} % missing"] = f"{(one - other).mean():+.3f} ± {standard_error(one - other):.3f}"
+        lines.append(line)
+    return lines
 
 
 def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) -> dict[str, Any]:
@@ -241,6 +236,9 @@ def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) ->
             lines.append({"row": row, **cells})
         if any(value is not None for line in lines for value in line.values()):
             tables[measure] = lines
+    pairs = beside_rival(found)
+    if pairs:
+        tables[f"energy score less that of {RIVAL}"] = pairs
     return {
         "title": f"SFARM's Figure 3: pixels of {data.name} missing at random",
         "about": f"{options['count']} test pictures, {DRAWS} draws of each hole, {options['minutes']:g} minutes of "

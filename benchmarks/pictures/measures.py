@@ -12,6 +12,7 @@ import importlib.util
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from anyorder.data.images import PictureSet
+from anyorder.image_scores import energy_score, psnr, ssim
 
 Array = NDArray[np.float64]
 
@@ -76,6 +78,33 @@ def features(model: Classifier, pictures: Array, levels: int) -> tuple[Array, ND
         hidden.append(inner)
         classes.append(model.head(inner).argmax(dim=1))
     return torch.cat(hidden).double().numpy(), torch.cat(classes).numpy()
+
+
+def judge_of(data: PictureSet) -> Classifier | None:
+    """A minute's classifier of a set, if it has labels."""
+    if data.training_labels is None:
+        return None
+    return train_classifier(data.training, data.training_labels, data.levels, 1.0)
+
+
+def judged(
+    drawn: NDArray[np.float64], test: NDArray[np.uint8], known: NDArray[np.bool_], levels: int, judge: Classifier | None
+) -> dict[str, Any]:
+    """All measures of some draws of each picture."""
+    truth = test.astype(np.float64)
+    mean = np.where(known, truth, drawn.mean(axis=0))
+    energies = energy_score(drawn, truth, known, levels - 1)
+    out: dict[str, Any] = {
+        "energy score": round(float(energies.mean()), 4),
+        "its error": round(standard_error(energies), 4),
+        "PSNR": round(psnr(mean, truth, levels - 1), 2),
+        "SSIM": round(ssim(mean, truth, levels - 1), 4),
+        "energies": energies.round(4).tolist(),  # of each picture, so that rows can be compared in pairs
+    }
+    if judge is not None:
+        same = [features(judge, draw, levels)[1] == features(judge, truth, levels)[1] for draw in drawn]
+        out["agreement"] = round(float(np.mean(same)), 4)
+    return out
 
 
 def frechet(one: Array, other: Array) -> float:

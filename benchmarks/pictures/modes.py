@@ -1,6 +1,6 @@
 """SFARM's Figure 4 as a table: one uniform masking mode (ARDM) against the mixture of seven, same network, same time.
 
-    python benchmarks/pictures/modes.py [--minutes 12] [--sets fashion_mnist] [--resume] [--again] [--json FILE]
+    python benchmarks/pictures/modes.py [--set fashion_mnist] [--minutes 10] [--json FILE]
 
 Conditional negative log-likelihood of the missing pixels given the known ones, in nats per missing pixel, for several
 families of holes. Under a random order it is the sum over the steps t of E[-log p(x_i | known, t more)], with i any of
@@ -9,8 +9,9 @@ picture and averaged over all i at once (SFARM eqs. 7 to 11). That is unbiased a
 error over pictures; that of the ratio is of pairs, since both rows see the same pictures, holes and steps. The same
 stands beside it for answers in 32, 8 and one calls of the network, the pixels of a call independent given those before
 (SFARM's fewer steps): what a fill in so few calls has for a likelihood. The first call is where the holes look least
-like pixels missing at random. And the energy score of fills in 32 calls, which is what a person gets. Both rows train
-at the same time, one thread each. The fills of some test pictures are drawn as a grid.
+like pixels missing at random. And scores of fills in 32 calls, which is what a person gets: the energy score, PSNR and
+SSIM of their mean, and how often a small classifier says the same of a fill as of the truth. Both rows train at the
+same time, one thread each; models that are there already are only asked. Some fills are drawn as a grid.
 """
 
 from __future__ import annotations
@@ -26,27 +27,20 @@ import torch
 import typer
 from numpy.typing import NDArray
 
-import anyorder as ao
 from anyorder.data import images as image_sets
 from anyorder.data.picture_files import write_picture
 from anyorder.image_plots import grid, hidden, shades
-from anyorder.image_scores import energy_score
 from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, GROUPS
 from likelihoods import conditional
-from measures import some_test, standard_error
+from measures import Classifier, judge_of, judged, some_test, standard_error
+from picture_models import ONE, ROWS, SEVEN, trained
 
-from common import earlier, machine, print_rows, write_results
+from common import machine, print_rows, write_results
 
-SETS = {"fashion_mnist": "Fashion-MNIST", "binarized_mnist": "binarised MNIST", "digits": "digits"}
-UNIFORM = {"name": "modes", "modes": ["random_pixels"]}
-ROWS: dict[str, dict[str, Any]] = {
-    "one uniform mode (ARDM)": {"masking": UNIFORM},
-    "seven modes (SFARM)": {},
-}
-
+SETS = {"fashion_mnist": "Fashion-MNIST", "binarized_mnist": "binarised MNIST", "mnist": "MNIST", "digits": "digits"}
 FACTS = ("steps", "seconds", "parameters")
 FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
 LIKELIHOODS: dict[str, int | None] = {"all": None, "32 calls": 32, "8 calls": 8, "one call": 1}
@@ -61,52 +55,33 @@ MEASURES = {
 
 
 def run(
-    name: str, row: str, minutes: float, count: int, steps: int, seed: int, folder: Path, *, again: bool
+    name: str, row: str, minutes: float, count: int, steps: int, seed: int, folder: Path, judge: Classifier | None
 ) -> dict[str, Any]:
-    """Train one row on one set (or load what was trained) and ask it about every family of holes."""
+    """Ask one row, trained on one set, about every family of holes."""
     torch.set_num_threads(1)
     data = getattr(image_sets, name)()
-    file = folder / f"{name}_{'one' if ROWS[row] else 'seven'}.anyorder"
-    if not again:
-        ao.fit_images(
-            data.training,
-            levels=data.levels,
-            minutes=minutes,
-            validation=data.validation[:512],
-            seed=seed,
-            config={"training": {"threads": 1}, **ROWS[row]},
-            log=file.with_suffix(".jsonl"),
-        ).save(file)
-    model = ao.load(file)
-    assert isinstance(model, ImageModel)
+    model = trained(data, row, ROWS[row], minutes, seed=seed, threads=1, folder=folder)
     test = some_test(data, count)
     measured: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
         known = masks(len(test), *test.shape[1:3], np.random.default_rng(3))
+        drawn = model.fill(test[:FILLED], known[:FILLED], draws=DRAWS, steps=CALLS, seed=seed).astype(np.float64)
         measured[family] = {
             "missing": (~known).reshape(len(test), -1).sum(axis=1).tolist(),
             **{
                 what: conditional(model, test, known, min(steps, calls or steps), calls=calls).round(3).tolist()
                 for what, calls in LIKELIHOODS.items()
             },
-            "energy": energies(model, test[:FILLED], known[:FILLED], data.levels, seed).round(5).tolist(),
+            "fills": judged(drawn, test[:FILLED], known[:FILLED], data.levels, judge),
         }
     return {
         "measured": measured,
         **{fact: model.card["training"][fact] for fact in FACTS},
-        "fills": fill_rows(model, test[:8], data.levels, seed),
+        "shown": fill_rows(model, test[:8], seed),
     }
 
 
-def energies(
-    model: ImageModel, test: NDArray[np.uint8], known: NDArray[np.bool_], levels: int, seed: int
-) -> NDArray[np.float64]:
-    """The energy score of some fills of each picture."""
-    drawn = model.fill(test, known, draws=DRAWS, steps=CALLS, seed=seed).astype(np.float64)
-    return energy_score(drawn, test.astype(np.float64), known, levels - 1)
-
-
-def fill_rows(model: ImageModel, test: NDArray[np.uint8], levels: int, seed: int) -> list[Any]:
+def fill_rows(model: ImageModel, test: NDArray[np.uint8], seed: int) -> list[Any]:
     """What is known and one fill, of each of some holes, for the picture."""
     rows = []
     for family in ("left half", "lower half", "patch inside", "all around a patch", "random, 90 %"):
@@ -116,36 +91,30 @@ def fill_rows(model: ImageModel, test: NDArray[np.uint8], levels: int, seed: int
 
 
 def main(
-    minutes: Annotated[float, typer.Option(help="training budget of every row")] = 12.0,
-    sets: Annotated[str, typer.Option(help="comma-separated")] = "fashion_mnist,binarized_mnist",
-    count: Annotated[int, typer.Option(help="test pictures")] = 500,
+    name: Annotated[str, typer.Option("--set", help="fashion_mnist, binarized_mnist, mnist or digits")],
+    minutes: Annotated[float, typer.Option(help="training budget of either row")] = 10.0,
+    count: Annotated[int, typer.Option(help="test pictures")] = 150,
     steps: Annotated[int, typer.Option(help="terms drawn for every picture and family")] = 8,
     seed: int = 0,
-    resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
-    again: Annotated[bool, typer.Option(help="ask the models that were trained, without training")] = False,
-    models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/pictures"),
-    json: Annotated[Path, typer.Option(help="written after every set")] = Path("benchmarks/results/image_modes.json"),
-    pictures: Annotated[Path, typer.Option(help="where the grids of fills go")] = Path("docs/images"),
+    models: Annotated[Path, typer.Option(help="where models and their curves are kept")] = Path("build/pictures"),
+    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
+    pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
-    """Run set by set."""
-    models.mkdir(parents=True, exist_ok=True)
+    """Train both rows and ask them."""
     torch.set_num_threads(1)
-    options = {"minutes": minutes, "count": count, "steps": steps, "seed": seed, "measures": list(MEASURES)}
-    found: dict[str, Any] = earlier(json, options, "by_set") if resume else {}
-    for name in [part.strip() for part in sets.split(",")]:
-        if name in found:
-            continue
-        with ProcessPoolExecutor(len(ROWS), mp_context=get_context("spawn")) as pool:
-            jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, again=again) for row in ROWS}
-            rows = {row: job.result() for row, job in jobs.items()}
-        draw(name, {row: result.pop("fills") for row, result in rows.items()}, pictures / f"modes_{name}.png")
-        found[name] = {row: summed(result) for row, result in rows.items()} | {"ratios": ratios(*rows.values())}
-        print_rows(table(found[name]))
-        write_results(json, payload(found, options))
+    options = {"set": name, "minutes": minutes, "count": count, "steps": steps, "seed": seed}
+    judge = judge_of(getattr(image_sets, name)())
+    with ProcessPoolExecutor(len(ROWS), mp_context=get_context("spawn")) as pool:
+        jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, judge) for row in ROWS}
+        rows = {row: job.result() for row, job in jobs.items()}
+    draw(name, {row: result.pop("shown") for row, result in rows.items()}, pictures / f"modes_{name}.png")
+    found = {row: summed(result) for row, result in rows.items()} | {"ratios": ratios(rows[ONE], rows[SEVEN])}
+    print_rows(table(found))
+    write_results(json or Path(f"benchmarks/results/image_modes_{name}.json"), payload(found, options))
 
 
 def summed(result: dict[str, Any]) -> dict[str, Any]:
-    """Nats per missing pixel and energy score of every family, with standard errors over pictures."""
+    """Nats per missing pixel of every family, with standard errors over pictures, and the scores of its fills."""
     scores = {}
     for family, one in result["measured"].items():
         missing = np.array(one["missing"], dtype=np.float64)
@@ -154,7 +123,7 @@ def summed(result: dict[str, Any]) -> dict[str, Any]:
             nats = np.array(one[what])
             mean = nats.sum() / missing.sum()
             scores[family][what] = (mean, standard_error(nats - mean * missing) / missing.mean())
-        scores[family]["energy"] = (float(np.mean(one["energy"])), standard_error(np.array(one["energy"])))
+        scores[family]["fills"] = {what: value for what, value in one["fills"].items() if what != "energies"}
     return {"scores": scores} | {fact: result[fact] for fact in FACTS}
 
 
@@ -164,7 +133,7 @@ def ratios(one: dict[str, Any], seven: dict[str, Any]) -> dict[str, Any]:
     for what in MEASURES:
         parts = {}
         for family in FAMILIES:
-            first, second = (np.array(row["measured"][family][what]) for row in (one, seven))
+            first, second = (of_pictures(row["measured"][family], what) for row in (one, seven))
             ratio = second.sum() / first.sum()
             # Linearised: what each picture adds to the ratio of the two sums.
             parts[family] = (ratio - 1, (second - ratio * first) / first.mean())
@@ -176,6 +145,11 @@ def ratios(one: dict[str, Any], seven: dict[str, Any]) -> dict[str, Any]:
         for family, (change, each) in parts.items():
             out.setdefault(family, {})[what] = (float(change), standard_error(each))
     return out
+
+
+def of_pictures(measured: dict[str, Any], what: str) -> NDArray[np.float64]:
+    """A measure of each picture."""
+    return np.array(measured["fills"]["energies"] if what == "energy" else measured[what])
 
 
 def draw(name: str, grids: dict[str, Any], path: Path) -> None:
@@ -204,22 +178,39 @@ def table(rows: dict[str, Any]) -> list[dict[str, str]]:
     return lines
 
 
+def fill_table(rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line a family of holes: how good the fills of both rows are."""
+    lines = []
+    for family in FAMILIES:
+        line: dict[str, Any] = {"holes": family}
+        for what in ("energy score", "PSNR", "SSIM", "agreement"):
+            values = [rows[row]["scores"][family]["fills"].get(what) for row in ROWS]
+            if None not in values:
+                line[f"{what}, one / seven modes"] = " / ".join(f"{value:g}" for value in values)
+        lines.append(line)
+    return lines
+
+
 def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The tables as the documentation shows them, and the figures behind them."""
+    name = options["set"]
     return {
-        "title": "SFARM's Figure 4 as a table: masking modes",
+        "title": f"SFARM's Figure 4 as a table: masking modes on {SETS[name]}",
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
         "In so many calls: answered in as many equal groups of pixels, those of a group independent given the ones "
-        "before; one by one elsewhere. Energy score (lower is better): of "
-        f"{DRAWS} fills in {CALLS} calls of {FILLED} of the pictures. ± of a ratio is of pairs of pictures; every row "
-        "is one training, and two trainings of the same row may be a per cent apart.",
-        "command": f"python benchmarks/pictures/modes.py --minutes {options['minutes']:g} --count {options['count']} "
-        f"--steps {options['steps']} --seed {options['seed']}",
+        f"before; one by one elsewhere. Fills: {DRAWS} in {CALLS} calls of each of {FILLED} of the pictures; energy "
+        "score (lower is better), PSNR and SSIM of their mean, agreement of a small classifier on fill and truth. "
+        "± of a ratio is of pairs of pictures; every row is one training, and two trainings of the same row may be "
+        "half a per cent apart.",
+        "picture": f"images/modes_{name}.png",
+        "command": f"python benchmarks/pictures/modes.py --set {name} --minutes {options['minutes']:g} "
+        f"--count {options['count']} --steps {options['steps']} --seed {options['seed']}",
         "seed": options["seed"],
         "machine": machine(),
-        **{SETS[name]: table(rows) for name, rows in found.items()},
-        "details": {"options": options, "by_set": found},
+        "conditional NLL": table(found),
+        "fills": fill_table(found),
+        "details": {"options": options, "rows": found},
     }
 
 
