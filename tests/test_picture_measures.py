@@ -67,6 +67,11 @@ def test_frechet_of_gaussians() -> None:
     # |m|^2 + tr(1 + 4 - 2 * 2) in each of two dimensions.
     assert frechet(one, other) == pytest.approx(9 + 2 * (1 + 4 - 4), rel=0.03)
     assert frechet(one, one) == pytest.approx(0.0, abs=1e-6)
+    # A feature that is always off adds nothing, and fewer pictures than features are no harm.
+    still = np.concatenate([one, np.zeros((len(one), 1))], axis=1), np.concatenate([other, other[:, :1] * 0], axis=1)
+    assert frechet(*still) == pytest.approx(frechet(one, other), abs=1e-6)
+    few = rng.normal(size=(5, 20))
+    assert frechet(few, few + 1) == pytest.approx(20, abs=1e-5)
 
 
 def test_families_of_holes() -> None:

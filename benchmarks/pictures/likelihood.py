@@ -45,8 +45,9 @@ CHAIN = {"name": "causal_transformer", "positions": "rotary", "width": 128, "blo
 STEPS = 16  # terms drawn for every picture of a mask network
 ORDERS, AVERAGED = 5, 32  # of so many pictures all terms, in so many orders
 MARGINAL = {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}}
+UNET = "U-Net, "
 ROWS: dict[str, dict[str, Any]] = {
-    **MODES,
+    **{UNET + row: options for row, options in MODES.items()},
     "chain transformer, random order": {"network": CHAIN, "masking": MARGINAL, "protocol": {"name": "random"}},
     "chain transformer, MAC, lexicographic": {
         "network": CHAIN,
@@ -96,7 +97,8 @@ def run(name: str, row: str, minutes: float, count: int, seed: int, folder: Path
         options["training"] = {"learning_rate": 1e-3}
     if options.get("protocol", {}).get("stride") == "width":
         options["protocol"] = {**options["protocol"], "stride": test.shape[2]}
-    model = trained(data, row, options, minutes, seed=seed, threads=threads, folder=folder)
+    kept = row.removeprefix(UNET)  # as modes.py calls it
+    model = trained(data, kept, options, minutes, seed=seed, threads=threads, folder=folder)
     everything = torch.ones(count, pixels, dtype=torch.bool)
     marginal = Cardinality().draw(count, pixels, torch.Generator().manual_seed(7))
     if isinstance(model.core.network, ChainNetwork):
@@ -106,7 +108,7 @@ def run(name: str, row: str, minutes: float, count: int, seed: int, folder: Path
         nothing = np.zeros(test.shape, dtype=bool)
         joint = conditional(model, test, nothing, STEPS)
         part = conditional(model, test, nothing, STEPS, asked=marginal.asked.numpy())
-    curve = learning_curve(model_file(data, row, minutes, seed=seed, threads=threads, folder=folder))
+    curve = learning_curve(model_file(data, kept, minutes, seed=seed, threads=threads, folder=folder))
     return {
         "pixels": pixels,
         "joint": (float(joint.mean()), standard_error(joint)),
@@ -156,14 +158,15 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     for row, result in found.items():
         bit = result["pixels"] * math.log(2)
         joint, marginal = ((mean / bit, error / bit) for mean, error in (result["joint"], result["marginal"]))
+        orders = result.get("orders", {})  # not measured in the oldest rows
         lines.append(
             {
                 "row": row,
                 "test NLL, nats": "{:.2f} ± {:.2f}".format(*result["joint"]),
                 "joint, bits per pixel": "{:.4f} ± {:.4f}".format(*joint),
                 "marginal, bits per pixel": "{:.4f} ± {:.4f}".format(*marginal),
-                f"{ORDERS} orders averaged, nats": "{:.2f} ± {:.2f}".format(*result["orders"]["averaged"]),
-                "the same one by one": "{:.2f} ± {:.2f}".format(*result["orders"]["single"]),
+                f"{ORDERS} orders averaged, nats": "{:.2f} ± {:.2f}".format(*orders["averaged"]) if orders else "-",
+                "the same orders one by one": "{:.2f} ± {:.2f}".format(*orders["single"]) if orders else "-",
                 "parameters": result["parameters"],
                 "minutes": result["minutes"],
                 "steps": result["steps"],

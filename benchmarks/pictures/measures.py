@@ -108,14 +108,14 @@ def judged(
 
 
 def frechet(one: Array, other: Array) -> float:
-    """Between the Gaussians with the moments of two sets of features."""
-    from scipy.linalg import sqrtm
-
+    """Between the Gaussians with the moments of two sets of features: |m - n|^2 + tr(A + B - 2 (A B)^(1/2))."""
     first, second = np.cov(one.T), np.cov(other.T)
-    root = sqrtm(first @ second)
-    root = root[0] if isinstance(root, tuple) else root
+    # (A B)^(1/2) has the trace of (R B R)^(1/2), R R = A: symmetric, so a feature that never varies does no harm.
+    values, vectors = np.linalg.eigh(first)
+    root = vectors * np.sqrt(values.clip(min=0)) @ vectors.T
+    shared = np.sqrt(np.linalg.eigvalsh(root @ second @ root).clip(min=0)).sum()
     gap = one.mean(axis=0) - other.mean(axis=0)
-    return float(gap @ gap + np.trace(first) + np.trace(second) - 2 * np.trace(root.real))
+    return float(gap @ gap + np.trace(first) + np.trace(second) - 2 * shared)
 
 
 def inception_distance(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float | None:
