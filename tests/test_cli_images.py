@@ -11,7 +11,7 @@ import pytest
 import anyorder as ao
 from anyorder.cli import main
 from anyorder.data.images import digits
-from anyorder.data.picture_files import open_picture, write_picture
+from anyorder.data.picture_files import open_picture, pillow, read_picture, write_picture
 
 pytest.importorskip("PIL")
 CONFIG = (
@@ -57,6 +57,60 @@ def test_fill(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ):
         assert main(["fill", model, *options]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_what_is_known_stays_as_it_is_in_the_file(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Levels between the seventeen of the model; the right half is hidden.
+    rng = np.random.default_rng(0)
+    picture, mask = rng.integers(0, 256, (8, 8)).astype(np.uint8), np.zeros((8, 8))
+    mask[:, 4:] = 255
+    write_picture(picture, tmp_path / "picture.png")
+    write_picture(mask, tmp_path / "mask.png")
+    deep = pillow().fromarray(picture.astype(np.uint16) * 257)
+    deep.save(tmp_path / "deep.png")
+    for name, ending in (("picture.png", "png"), ("picture.png", "webp"), ("picture.png", "tiff"), ("deep.png", "png")):
+        out = tmp_path / f"out.{ending}"
+        given = [str(tmp_path / name), "--mask", str(tmp_path / "mask.png"), "--steps", "2"]
+        assert main(["fill", model, *given, "-o", str(out)]) == 0
+        assert np.array_equal(np.asarray(read_picture(out)[0])[:, :4], picture[:, :4])
+        assert ("scaled to 8 bits" in capsys.readouterr().err) == (name == "deep.png")
+    black, strip = tmp_path / "black.png", str(tmp_path / "strip.png")
+    write_picture(np.zeros((8, 8)), black)
+    given = [str(tmp_path / "picture.png"), "--mask", str(tmp_path / "mask.png")]
+    for options, words in (
+        ([*given, "-o", str(tmp_path / "o.jpg")], "others change what is known"),
+        ([*given, "-o", str(tmp_path / "o.gif")], "must end in one of"),
+        ([*given, "-o", strip, "--strip", strip], "both name"),
+        ([*given, "-o", str(tmp_path / "mask.png")], "both name"),
+        ([*given, "-o", strip, "--film", str(tmp_path / "film.mp4")], "must end in .gif"),
+        ([*given, "-o", strip, "--missing", "?"], "for tables"),
+        ([given[0], "--mask", str(black), "-o", strip], "paint the hole white"),
+    ):
+        assert main(["fill", model, *options]) == 2
+        assert words in capsys.readouterr().err
+    assert main(["sample", model, "-o", str(tmp_path / "o.gif")]) == 2
+    assert main(["demo-images", "-o", str(tmp_path / "o.gif")]) == 2
+
+
+def test_files_have_the_levels_of_a_byte(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "dark"
+    folder.mkdir()
+    for number in range(6):
+        write_picture(np.random.default_rng(number).integers(0, 2, (8, 8)), folder / f"{number}.png")
+    (tmp_path / "run.toml").write_text(CONFIG, encoding="utf-8")
+    fit = ["fit-images", str(folder), "-o", str(tmp_path / "m.anyorder"), "--config", str(tmp_path / "run.toml")]
+    for levels in (256, 17):
+        capsys.readouterr()
+        assert main([*fit, "--json", *(["--levels", "17"] if levels == 17 else [])]) == 0
+        assert json.loads(capsys.readouterr().out)["levels"] == levels
+    assert main([*fit, "--levels", "1"]) == 2
+    (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 nothing")
+    (tmp_path / "empty.npy").write_bytes(b"")
+    for name in ("broken.npz", "empty.npy"):
+        assert main(["fit-images", str(tmp_path / name), "-o", str(tmp_path / "m.anyorder")]) == 2
+        assert "cannot read an array" in capsys.readouterr().err
 
 
 def test_sample_score_info(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

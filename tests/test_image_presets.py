@@ -29,12 +29,20 @@ DOCS = Path(__file__).parents[1] / "docs" / "images.md"
 def built(preset: str) -> AnyOrderModel:
     shape, levels = SHAPES[preset]
     colour = len(shape) == 3
-    options = ImageOptions(preset=preset)
-    components = {"fashion_mnist": 1, "cifar10": 30, "64x64": 30}.get(preset, 5)
+    options = ImageOptions.read(None, preset=preset)
     network = options.described_network(7, levels if colour else 0)
-    head = "logistic" if preset == "fashion_mnist" else "auto"
     protocol = Pixelwise(3) if colour else Random()
-    return image_model(shape, levels, network, protocol, head=head, components=components, seed=0)
+    return image_model(shape, levels, network, protocol, head=options.head, components=options.components, seed=0)
+
+
+def test_the_papers_presets_bring_their_training_and_what_is_said_wins() -> None:
+    paper = ImageOptions.read({"preset": "cifar10"})
+    assert (paper.components, paper.training.batch, paper.training.learning_rate) == (30, 32, 2e-4)
+    said = ImageOptions.read({"components": 10, "training": {"batch": 64}}, preset="cifar10", minutes=3)
+    assert (said.components, said.training.batch, said.training.learning_rate) == (10, 64, 2e-4)
+    assert said.training.minutes == 3
+    assert ImageOptions.read(None) == ImageOptions()
+    assert ImageOptions.read(paper.to_json()) == paper  # a card repeats a run
 
 
 @pytest.mark.slow

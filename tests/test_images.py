@@ -15,8 +15,10 @@ import anyorder as ao
 from anyorder.data.images import check_pictures, digits
 from anyorder.errors import UserError
 from anyorder.image_core import decoded, encoded, image_masking, image_model
-from anyorder.images import ImageModel
+from anyorder.image_plots import UNKNOWN, strip
+from anyorder.images import ImageModel, Moment
 from anyorder.protocols import Canonical, Protocol, Random
+from anyorder.steps import Budget
 from anyorder.train import Trainer
 
 TINY = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1}
@@ -42,17 +44,40 @@ def every(shape: tuple[int, ...], levels: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("levels", "head"), [(2, "auto"), (3, "auto"), (3, "categorical"), (3, "logistic"), (4, "mixture")]
 )
-@pytest.mark.parametrize("orders", [1, 3])
-def test_probabilities_of_all_pictures_add_up(levels: int, head: str, orders: int) -> None:
-    # Under one order for all rows; eq. 14 averages several such laws, which adds up as well.
-    model = untrained((2, 2), levels, head, Canonical())
-    nats = model.log_prob(every((2, 2), levels), orders=orders)
-    assert np.exp(nats).sum() == pytest.approx(1.0, abs=1e-4)
+@pytest.mark.parametrize("protocol", [Canonical(), Random()])
+def test_probabilities_of_all_pictures_add_up(levels: int, head: str, protocol: Protocol) -> None:
+    # The orders are fixed before a picture is seen, so each is a law, and eq. 14 a mixture of laws.
+    model = untrained((2, 2), levels, head, protocol)
+    singles = np.stack([model.log_prob(every((2, 2), levels), seed=seed) for seed in range(3)])
+    assert np.exp(singles).sum(axis=1) == pytest.approx(1.0, abs=1e-4)
+    averaged = model.log_prob(every((2, 2), levels), orders=4)
+    assert np.exp(averaged).sum() == pytest.approx(1.0, abs=1e-4)
+    assert (np.ptp(singles, axis=0).max() > 0.01) == protocol.random  # the network disagrees with itself
     known = np.array([[True, False], [False, False]])
     given = every((2, 2), levels)
     for value in range(levels):
         rows = given[given[:, 0, 0] == value]
         assert np.exp(model.log_prob(rows, known=known)).sum() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_probabilities_of_orders_are_averaged() -> None:
+    # SFARM eq. 14 by hand: every step of the orders that the seed fixes, the same ones for all pictures.
+    model = untrained((2, 2), 2)
+    pictures, everything = every((2, 2), 2), torch.ones(1, 4, dtype=torch.bool)
+    generator = torch.Generator().manual_seed(5)
+    nats = []
+    for _ in range(3):
+        order = model.core.protocol.keys(everything, generator)[0].argsort().tolist()
+        told, total = torch.zeros(len(pictures), 4, dtype=torch.bool), torch.zeros(len(pictures))
+        for place in order:
+            with torch.no_grad():
+                total += model.core.log_prob_beside(encoded(model.core, pictures), told)[:, place]
+            told[:, place] = True
+        nats.append(total.double().numpy())
+    found = model.log_prob(pictures, orders=3, seed=5)
+    assert found == pytest.approx(np.logaddexp.reduce(nats) - math.log(3), abs=1e-5)
+    assert (found > np.mean(nats, axis=0) + 1e-6).any()
+    assert found[3] == pytest.approx(model.log_prob(pictures[3:4], orders=3, seed=5)[0], abs=1e-6)
 
 
 @pytest.mark.parametrize("head", ["categorical", "mixture"])
@@ -133,6 +158,25 @@ def test_a_budget_spends_calls_where_they_cost_least() -> None:
     assert model.budget(pictures, 9).nats == pytest.approx(0.0, abs=1e-9)
     assert model.sample(3, steps=budget).shape == (3, 3, 3)
     assert model.sample(3, steps=3, order="confidence").shape == (3, 3, 3)
+    # With five pixels known, the way that the budget was measured on is five steps gone.
+    known = np.arange(9).reshape(3, 3) < 5
+    moments = model.trace(pictures[0], known, steps=Budget((0, 2, 6, 8), 9, 0.0))
+    assert [int((~moment.known).sum()) for moment in moments] == [4, 3, 1, 0]
+    with pytest.raises(UserError, match="another model"):
+        model.sample(1, steps=Budget((0, 2), 4, 0.0))
+
+
+def test_nothing_to_fill_is_no_mistake_and_what_is_unknown_may_be_anything() -> None:
+    picture, known = np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((2, 2), dtype=bool)
+    for model in (untrained((2, 2), 2), untrained((2, 2), 5, "mixture")):
+        for steps in (None, 3):
+            assert np.array_equal(model.fill(picture, known, draws=2, steps=steps), np.stack([picture, picture]))
+    holed = np.array([[1.0, math.nan], [0.0, 400.0]])
+    model, seen = untrained((2, 2), 2), ~np.isnan(holed) & (holed < 256)
+    filled = model.fill(holed, seen, draws=2, seed=1)
+    assert np.array_equal(filled, model.fill(np.where(seen, holed, 1), seen, draws=2, seed=1))
+    assert (filled[:, seen] == holed[seen]).all()
+    assert model.fill(picture[None, :, :, None], known).shape == (1, 1, 2, 2)
 
 
 def test_fitting_saving_and_modes(tmp_path: Path) -> None:
@@ -186,6 +230,17 @@ def test_colour(variables: str, tmp_path: Path) -> None:
     if variables == "pixels":
         with pytest.raises(UserError, match="grey pictures"):
             model.sample(1, order="confidence")
+        with pytest.raises(UserError, match="grey pictures"):
+            model.budget(pictures, 3)
+
+
+def test_a_strip_of_colour_shows_whole_pixels() -> None:
+    # Red alone is there of the second pixel: it is not shown yet.
+    picture = np.array([[[9, 8, 7], [200, 0, 0]]], dtype=np.uint8)
+    known = np.array([[[True, True, True], [True, False, False]]])
+    drawn = strip([Moment(picture, known, picture.astype(float))], 256, scale=1)
+    assert drawn[2, 2].tolist() == [9, 8, 7]
+    assert drawn[2, 3].tolist() == list(UNKNOWN)
 
 
 def test_a_run_is_resumed_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,6 +300,12 @@ def test_mistakes_in_questions_are_named() -> None:
         ({"draws": 0}, "draws"),
         ({"steps": 0}, "1 or more"),
         ({"order": "sure"}, "unknown order"),
+        ({"draws": 2.0}, "whole number"),
+        ({"steps": 2.5}, "whole number"),
+        ({"temperature": "0.5"}, "number above 0"),
+        ({"seed": None}, "seed must be"),
+        ({"mode": "top_down"}, "no masking modes"),
+        ({"picture": np.full((2, 2), 200), "known": ~known}, "from 0 to 1, got some up to 200"),
     ):
         with pytest.raises(UserError, match=words):
             model.fill(**{"picture": picture, "known": known, **arguments})  # type: ignore[arg-type]

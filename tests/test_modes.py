@@ -106,13 +106,18 @@ def test_questions_ask_for_the_second_stage(name: str) -> None:
     pixels = query.evidence.view(500, HEIGHT, WIDTH, 3)
     assert torch.equal(pixels.any(dim=3), pixels.all(dim=3))  # channels are known together
     known = pixels[..., 0]
-    if name == "left_to_right":
-        assert bool(known[:, :, 0].all())
-        assert not bool(known[:, :, -1].any())
-        assert bool((known[:, :, :-1] >= known[:, :, 1:]).all())
-    if name == "bottom_up":
-        assert bool((known[:, 1:] >= known[:, :-1]).all())
-        assert not bool(known[:, 0].any())
+    # Turned so that a direction goes from left to right: the first line is known, the last is not, none follows a gap.
+    turned = {
+        "left_to_right": known,
+        "right_to_left": known.flip(2),
+        "top_down": known.transpose(1, 2),
+        "bottom_up": known.flip(1).transpose(1, 2),
+    }
+    if name in turned:
+        lines = turned[name]
+        assert bool(lines[:, :, 0].all())
+        assert not bool(lines[:, :, -1].any())
+        assert bool((lines[:, :, :-1] >= lines[:, :, 1:]).all())
     if name in ("interior_patch", "exterior_patch"):
         patch = ~known if name == "interior_patch" else known
         height, width = patch.any(dim=2).sum(dim=1), patch.any(dim=1).sum(dim=1)

@@ -181,6 +181,26 @@ def test_coupled_channels_are_one_mixture_a_pixel() -> None:
     assert total == pytest.approx(1.0, abs=1e-8)
 
 
+def test_a_channel_ahead_of_unknown_ones_has_the_mean_of_its_draws() -> None:
+    levels, count = 16, 2
+    generator = torch.Generator().manual_seed(3)
+    raw = torch.randn(1, 1, count * 10, generator=generator, dtype=torch.float64)
+    raw[..., 7 * count :] = 0.7  # the channels depend on each other strongly, and stay away from the outer levels
+    raw[..., 4 * count : 7 * count] = -2.5
+    raw[..., count : 4 * count] *= 0.1
+    raw[..., count : 2 * count] += 0.3
+    lattice = Lattice(0.0, 1.0, levels, Warp.affine((levels - 1) / 2, (levels - 1) / 2))
+    head = DiscretizedLogisticMixture(count, lattice).double()
+    nothing = torch.zeros(1, 1, 3, dtype=torch.bool)
+    ahead = head(coupled(raw, torch.full((1, 1, 3), 0.9, dtype=torch.float64), nothing, levels)[0, 0]).mean()
+    values = torch.zeros(20_000, 1, 3, dtype=torch.float64)
+    for channel in range(3):
+        known = (torch.arange(3) < channel).expand(len(values), 1, 3)
+        features = coupled(raw.expand(len(values), -1, -1), values, known, levels)[:, 0, channel]
+        values[:, 0, channel] = head(features).sample(generator)
+    torch.testing.assert_close(ahead, values[:, 0].mean(dim=0), atol=0.02, rtol=0.0)
+
+
 def _by_components(raw: torch.Tensor, colour: torch.Tensor, head: DiscretizedLogisticMixture, count: int) -> float:
     logits, rest = raw[:count].log_softmax(0), raw[count:].view(9, count)
     red, green = colour[0], colour[1]

@@ -4,11 +4,11 @@
 
 All networks are made of the same parts (the U-Net of the preset `small`; the autoencoders are its two halves without
 shortcuts) and train for the same time on one thread each, two rows at a time. VAE as in SFARM: trained on complete
-pictures. MIWAE: 20 importance samples, pixels hidden at uniformly drawn rates while it trains, draws by importance
-resampling among 500 candidates. DDPM: 1,000 noise levels, noise prediction, averaged weights; RePaint with 100 steps,
-jumps of 10 and 5 resamplings (the paper: 250, 10, 10 on pictures eighty times as large). Ours: 64 steps, trained in the
-seven modes (SFARM) and in the uniform one alone (ARDM); the very models of modes.py, if that ran for as long. Ten draws
-of every hole; rows are compared picture by picture.
+pictures. MIWAE: 5 importance samples (with 20 there is a quarter of the steps), pixels hidden at uniformly drawn rates
+while it trains, draws by importance resampling among 500 candidates. DDPM: 1,000 noise levels, noise prediction,
+averaged weights; RePaint with 100 steps, jumps of 10 and 5 resamplings (the paper: 250, 10, 10 on pictures eighty times
+as large). Ours: 64 steps, trained in the seven modes (SFARM) and in the uniform one alone (ARDM); the very models of
+modes.py, if that ran for as long. Ten draws of every hole; rows are compared picture by picture.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Fill = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[np.float64]]
 
 
 def ours(data: PictureSet, minutes: float, seed: int, folder: Path, *, row: str) -> tuple[Fill, int]:
-    model = trained(data, row, OURS[row], minutes, seed=seed, threads=1, folder=folder)
+    model, _ = trained(data, row, OURS[row], minutes, seed=seed, threads=1, folder=folder)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
         return model.fill(pictures, known, draws=DRAWS, steps=64, seed=seed).astype(np.float64)
@@ -64,7 +64,7 @@ def ours(data: PictureSet, minutes: float, seed: int, folder: Path, *, row: str)
 
 
 def autoencoder(
-    data: PictureSet, minutes: float, seed: int, folder: Path, *, family: type[VAE | MIWAE], **schedule: Any
+    data: PictureSet, minutes: float, seed: int, folder: Path, *, family: type[VAE | MIWAE], batch: int, **schedule: Any
 ) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
@@ -85,7 +85,7 @@ def autoencoder(
     model.fit(
         values,
         torch.ones_like(values, dtype=torch.bool),
-        Schedule(minutes=minutes, batch=64, seed=seed, validation_share=0.005, **schedule),
+        Schedule(minutes=minutes, batch=batch, seed=seed, validation_share=0.005, **schedule),
     )
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -104,7 +104,7 @@ def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path) -> tupl
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
     model = DDPM(shape, seed=seed, **PRESETS["small"])
-    model.fit((data.training.reshape(len(data.training), -1) - half) / half, minutes=minutes)
+    model.fit((data.training.reshape(len(data.training), -1) - half) / half, minutes=minutes, seed=seed)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
         flat = torch.as_tensor((pictures.reshape(len(pictures), -1) - half) / half).float()
@@ -121,8 +121,8 @@ def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path) -> tupl
 
 ROWS: dict[str, Callable[[PictureSet, float, int, Path], tuple[Fill, int]]] = {
     RIVAL: diffusion,
-    "MIWAE": partial(autoencoder, family=MIWAE, draws=20, hide="uniform"),
-    "VAE": partial(autoencoder, family=VAE, draws=1),
+    "MIWAE": partial(autoencoder, family=MIWAE, batch=32, draws=5, hide="uniform"),
+    "VAE": partial(autoencoder, family=VAE, batch=64, draws=1),
     **{f"anyorder, {row}": partial(ours, row=row) for row in OURS},
 }
 
@@ -176,15 +176,17 @@ def main(
     count: Annotated[int, typer.Option(help="test pictures")] = 24,
     rows: Annotated[str, typer.Option(help="semicolon-separated; all by default")] = "",
     seed: int = 0,
+    workers: Annotated[int, typer.Option(min=1, max=2, help="rows at a time")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     models: Annotated[Path, typer.Option(help="where our models and some fills are kept")] = Path("build/pictures"),
-    json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/image_fills.json"),
+    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
     pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
     """Train and ask, two rows at a time."""
     if count < len(SHARES):
         raise typer.BadParameter(f"at least {len(SHARES)} pictures, one of each rate is drawn", param_hint="--count")
     torch.set_num_threads(1)
+    json = json or Path(f"benchmarks/results/image_fills_{name}.json")
     task = Task(name, count)
     data, test = task.data(), task.test()
     options = {"minutes": minutes, "set": name, "count": count, "seed": seed}
@@ -193,7 +195,7 @@ def main(
     judge = judge_of(data)
     models.mkdir(parents=True, exist_ok=True)
     # A child that is forked from a process with OpenMP threads may hang: these start afresh.
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         todo = [row for row in wanted if row not in found]
         jobs = {pool.submit(run, task, row, minutes, seed, judge, models): row for row in todo}
         for job in as_completed(jobs):
@@ -246,7 +248,7 @@ def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) ->
         "full range; PSNR, SSIM: of the mean of the draws; agreement: how often a small classifier says the same of a "
         "draw as of the truth; seconds: to fill all of them.",
         "command": f"python benchmarks/pictures/fills.py --set {options['set']} --minutes {options['minutes']:g} "
-        f"--count {options['count']}",
+        f"--count {options['count']} --seed {options['seed']}",
         "seed": options["seed"],
         "machine": machine(),
         **tables,

@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from likelihoods import conditional
 from measures import some_test, standard_error
 from picture_models import ROWS as MODES
-from picture_models import learning_curve, model_file, trained
+from picture_models import trained
 
 from common import earlier, machine, print_rows, write_results
 
@@ -98,7 +98,7 @@ def run(name: str, row: str, minutes: float, count: int, seed: int, folder: Path
     if options.get("protocol", {}).get("stride") == "width":
         options["protocol"] = {**options["protocol"], "stride": test.shape[2]}
     kept = row.removeprefix(UNET)  # as modes.py calls it
-    model = trained(data, kept, options, minutes, seed=seed, threads=threads, folder=folder)
+    model, curve = trained(data, kept, options, minutes, seed=seed, threads=threads, folder=folder)
     everything = torch.ones(count, pixels, dtype=torch.bool)
     marginal = Cardinality().draw(count, pixels, torch.Generator().manual_seed(7))
     if isinstance(model.core.network, ChainNetwork):
@@ -108,7 +108,6 @@ def run(name: str, row: str, minutes: float, count: int, seed: int, folder: Path
         nothing = np.zeros(test.shape, dtype=bool)
         joint = conditional(model, test, nothing, STEPS)
         part = conditional(model, test, nothing, STEPS, asked=marginal.asked.numpy())
-    curve = learning_curve(model_file(data, kept, minutes, seed=seed, threads=threads, folder=folder))
     return {
         "pixels": pixels,
         "joint": (float(joint.mean()), standard_error(joint)),

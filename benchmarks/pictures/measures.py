@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from anyorder.data.images import PictureSet
 from anyorder.image_scores import energy_score, psnr, ssim
 
 Array = NDArray[np.float64]
+JUDGE_STEPS = 3000  # of 128 pictures, about a minute
 
 
 class Classifier(nn.Module):
@@ -53,15 +53,14 @@ class Classifier(nn.Module):
         return out
 
 
-def train_classifier(pictures: NDArray[np.uint8], labels: NDArray[np.int64], levels: int, minutes: float) -> Classifier:
-    """Adam for so many minutes, the seed fixed."""
+def train_classifier(pictures: NDArray[np.uint8], labels: NDArray[np.int64], levels: int, steps: int) -> Classifier:
+    """Adam for so many steps, the seed fixed, so that every call has the same judge."""
     torch.manual_seed(0)
     model = Classifier(int(labels.max()) + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     values = torch.tensor(pictures).float()[:, None] / (levels - 1)
     target = torch.as_tensor(labels).long()
-    began = time.monotonic()
-    while time.monotonic() - began < 60 * minutes:
+    for _ in range(steps):
         rows = torch.randint(len(values), (128,))
         optimizer.zero_grad()
         F.cross_entropy(model(values[rows]), target[rows]).backward()
@@ -81,10 +80,10 @@ def features(model: Classifier, pictures: Array, levels: int) -> tuple[Array, ND
 
 
 def judge_of(data: PictureSet) -> Classifier | None:
-    """A minute's classifier of a set, if it has labels."""
+    """A small classifier of a set, if it has labels."""
     if data.training_labels is None:
         return None
-    return train_classifier(data.training, data.training_labels, data.levels, 1.0)
+    return train_classifier(data.training, data.training_labels, data.levels, JUDGE_STEPS)
 
 
 def judged(

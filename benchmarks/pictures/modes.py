@@ -1,6 +1,6 @@
 """SFARM's Figure 4 as a table: one uniform masking mode (ARDM) against the mixture of seven, same network, same time.
 
-    python benchmarks/pictures/modes.py [--set fashion_mnist] [--minutes 10] [--json FILE]
+    python benchmarks/pictures/modes.py --set fashion_mnist [--minutes 10] [--json FILE]
 
 Conditional negative log-likelihood of the missing pixels given the known ones, in nats per missing pixel, for several
 families of holes. Under a random order it is the sum over the steps t of E[-log p(x_i | known, t more)], with i any of
@@ -40,7 +40,6 @@ from picture_models import ONE, ROWS, SEVEN, trained
 
 from common import machine, print_rows, write_results
 
-SETS = {"fashion_mnist": "Fashion-MNIST", "binarized_mnist": "binarised MNIST", "mnist": "MNIST", "digits": "digits"}
 FACTS = ("steps", "seconds", "parameters")
 FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
 LIKELIHOODS: dict[str, int | None] = {"all": None, "32 calls": 32, "8 calls": 8, "one call": 1}
@@ -60,7 +59,7 @@ def run(
     """Ask one row, trained on one set, about every family of holes."""
     torch.set_num_threads(1)
     data = getattr(image_sets, name)()
-    model = trained(data, row, ROWS[row], minutes, seed=seed, threads=1, folder=folder)
+    model, _ = trained(data, row, ROWS[row], minutes, seed=seed, threads=1, folder=folder)
     test = some_test(data, count)
     measured: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
@@ -103,14 +102,15 @@ def main(
     """Train both rows and ask them."""
     torch.set_num_threads(1)
     options = {"set": name, "minutes": minutes, "count": count, "steps": steps, "seed": seed}
-    judge = judge_of(getattr(image_sets, name)())
+    data = getattr(image_sets, name)()
+    judge = judge_of(data)
     with ProcessPoolExecutor(len(ROWS), mp_context=get_context("spawn")) as pool:
         jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, judge) for row in ROWS}
         rows = {row: job.result() for row, job in jobs.items()}
     draw(name, {row: result.pop("shown") for row, result in rows.items()}, pictures / f"modes_{name}.png")
     found = {row: summed(result) for row, result in rows.items()} | {"ratios": ratios(rows[ONE], rows[SEVEN])}
     print_rows(table(found))
-    write_results(json or Path(f"benchmarks/results/image_modes_{name}.json"), payload(found, options))
+    write_results(json or Path(f"benchmarks/results/image_modes_{name}.json"), payload(found, options, data.name))
 
 
 def summed(result: dict[str, Any]) -> dict[str, Any]:
@@ -191,11 +191,11 @@ def fill_table(rows: dict[str, Any]) -> list[dict[str, Any]]:
     return lines
 
 
-def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def payload(found: dict[str, Any], options: dict[str, Any], title: str) -> dict[str, Any]:
     """The tables as the documentation shows them, and the figures behind them."""
     name = options["set"]
     return {
-        "title": f"SFARM's Figure 4 as a table: masking modes on {SETS[name]}",
+        "title": f"SFARM's Figure 4 as a table: masking modes on {title}",
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
         "In so many calls: answered in as many equal groups of pixels, those of a group independent given the ones "

@@ -21,17 +21,17 @@ from rich.console import Console
 
 import anyorder as ao
 from anyorder.data import images as image_sets
-from anyorder.data.picture_files import write_picture
+from anyorder.data.picture_files import to_bytes, write_picture
 from anyorder.image_plots import grid, shades
 from anyorder.images import ImageModel
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measures import features, frechet, inception_distance, train_classifier
+from measures import features, frechet, inception_distance, judge_of
 
 from common import machine, write_results
 
 STEPS = (2, 8, 32, 128, 512)
-SURE = 8  # steps up to which the surest pixels are looked for: every call asks for the entropy of every pixel
+SURE = 8  # steps up to which the surest pixels are looked for: every call asks for the entropies of all that are left
 
 
 def main(
@@ -46,7 +46,8 @@ def main(
     torch.set_num_threads(2)
     data, loaded = getattr(image_sets, name)(), ao.load(model)
     assert isinstance(loaded, ImageModel)
-    judge = train_classifier(data.training, data.training_labels, data.levels, 1.0)
+    judge = judge_of(data)
+    assert judge is not None
     real = features(judge, data.test[:5000].astype(float), data.levels)[0]
     best = frechet(features(judge, data.training[:count].astype(float), data.levels)[0], real)
     lines: list[dict[str, Any]] = []
@@ -66,7 +67,7 @@ def main(
             line[way] = round(frechet(features(judge, drawn.astype(float), data.levels)[0], real), 3)
             if way == "equal groups":
                 line["seconds a sample"] = round(seconds / count, 4)
-                real_fid = inception_distance(drawn, data.test[:5000])
+                real_fid = inception_distance(to_bytes(drawn, data.levels), to_bytes(data.test[:5000], data.levels))
                 if real_fid is not None:
                     line["FID"] = round(real_fid, 2)
                 shown.append(shades(drawn[:12], data.levels))

@@ -60,7 +60,7 @@ def run_image_demo(out: Path, *, minutes: float, seed: int = 0, progress: bool =
         columns += [shades(filled[draw, shown], data.levels) for draw in range(4)]
         columns.append(shades(filled[:, shown].mean(axis=0), data.levels))
         rows += [np.stack([column[digit] for column in columns]) for digit in range(SHOWN)]
-    # Two blocks side by side for each kind of hole, four digits a line.
+    # Two digits a line.
     lines = [np.concatenate(rows[start : start + 2]) for start in range(0, len(rows), 2)]
     write_picture(grid(lines, scale=4), out)
     return {

@@ -20,6 +20,13 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cifar10": {"channels": 128, "entry": 256, "blocks": 32, "levels": 1, "attention": "every"},
     "64x64": {"channels": 128, "entry": 256, "blocks": 16, "levels": 2, "attention": "every"},
 }
+# How SFARM trains those (table 4), under what the user says; the small ones take the defaults below.
+RECIPES: dict[str, dict[str, Any]] = {
+    "mnist": {"training": {"batch": 128, "learning_rate": 2e-4}},
+    "fashion_mnist": {"head": "logistic", "training": {"batch": 128, "learning_rate": 2e-4}},
+    "cifar10": {"components": 30, "training": {"batch": 32, "learning_rate": 2e-4}},
+    "64x64": {"components": 30, "training": {"batch": 16, "learning_rate": 2e-4}},
+}
 VARIABLES = ("pixels", "channels")
 HEADS = ("auto", "bernoulli", "categorical", "logistic", "mixture")
 
@@ -28,11 +35,12 @@ HEADS = ("auto", "bernoulli", "categorical", "logistic", "mixture")
 class ImageOptions:
     """``preset`` sizes the U-Net; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
 
-    ``head``: ``bernoulli`` for two levels, ``categorical``, ``logistic`` (one discretised logistic a pixel) or
-    ``mixture`` of ``components`` of them; ``auto`` takes the first that suits the number of levels. Masking ``auto`` is
-    SFARM's mixture of seven modes, pixels at random twice as often as the six others together; ``{"name": "modes"}``
-    has them all alike. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known together
-    (SFARM), or ``channels``, each a variable of its own (MAC).
+    The papers' presets also bring their head and training (:meth:`read`). ``head``: ``bernoulli`` for two levels,
+    ``categorical``, ``logistic`` (one discretised logistic a pixel) or ``mixture`` of ``components`` of them; ``auto``
+    takes the first that suits the number of levels. Masking ``auto`` is SFARM's mixture of modes, pixels at random
+    twice as often as the six others together; ``{"name": "modes"}`` has them all alike. ``variables``, in colour:
+    ``pixels``, whose channels share one mixture and are known together (SFARM), or ``channels``, each a variable of
+    its own (MAC).
     """
 
     preset: str = "small"
@@ -72,8 +80,12 @@ class ImageOptions:
     def read(
         cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, preset: str | None = None
     ) -> ImageOptions:
-        """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it."""
-        return cls(**preset_options(cls, given, cls().training, minutes=minutes, preset=preset))
+        """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it, and it over the recipe."""
+        said = dict(given or {})
+        recipe = RECIPES.get(str(preset or said.get("preset")), {})
+        training = {**recipe.get("training", {}), **said.get("training", {})}
+        options = {**recipe, **said, "training": training}
+        return cls(**preset_options(cls, options, cls().training, minutes=minutes, preset=preset))
 
     def described_network(self, modes: int, coupled: int = 0) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network; other networks than the U-Net have their own."""

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, UInt8
 
 from anyorder.atomic import atomic_path
-from anyorder.data.picture_files import pillow
+from anyorder.data.picture_files import pillow, to_bytes
 from anyorder.images import Moment
 
 GAP = 2
@@ -24,7 +24,7 @@ UNKNOWN = (196, 210, 224)  # a pale blue that no grey picture has
 
 def shades(pictures: Any, levels: int) -> UInt8[np.ndarray, "pictures height width 3"]:
     """Levels as bytes in three channels."""
-    array = np.rint(np.asarray(pictures, dtype=np.float64) * (255 / (levels - 1))).clip(0, 255).astype(np.uint8)
+    array = to_bytes(pictures, levels)
     return np.repeat(array[..., None], 3, axis=-1) if array.ndim == 3 else array
 
 
@@ -51,7 +51,7 @@ def grid(
 def strip(moments: Sequence[Moment], levels: int, columns: int = 10, scale: int = 3) -> UInt8[np.ndarray, "h w 3"]:
     """What there is at some moments, above what the model then expects of the whole (SFARM Figure 1)."""
     chosen = [moments[place] for place in np.unique(np.linspace(0, len(moments) - 1, columns).round().astype(int))]
-    known = np.stack([moment.known if moment.known.ndim == 2 else moment.known[..., 0] for moment in chosen])
+    known = np.stack([_whole(moment) for moment in chosen])
     above = hidden(shades(np.stack([moment.picture for moment in chosen]), levels), known)
     below = shades(np.stack([moment.expected for moment in chosen]), levels)
     return grid([above, below], scale)
@@ -61,11 +61,15 @@ def write_film(moments: Sequence[Moment], levels: int, path: Path, scale: int = 
     """An animated GIF of a picture coming to be; the last frame stays for a while."""
     frames = []
     for moment in moments:
-        known = moment.known if moment.known.ndim == 2 else moment.known[..., 0]
-        frame = hidden(shades(moment.picture[None], levels), known[None])
+        frame = hidden(shades(moment.picture[None], levels), _whole(moment)[None])
         frames.append(pillow().fromarray(grid([frame], scale)))
     durations = [milliseconds] * (len(frames) - 1) + [1500]
     with atomic_path(path) as beside:
         frames[0].save(
             beside, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=False
         )
+
+
+def _whole(moment: Moment) -> Bool[np.ndarray, "height width"]:
+    """Which pixels are there: in colour, those of which all channels are."""
+    return moment.known if moment.known.ndim == 2 else np.asarray(moment.known.all(axis=-1))

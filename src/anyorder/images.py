@@ -21,11 +21,13 @@ from torch import Tensor
 from anyorder.checkpoint import save_model
 from anyorder.chunks import row_chunks
 from anyorder.data.images import Pictures, check_pictures
+from anyorder.device import check_seed
 from anyorder.errors import UserError, nearest
 from anyorder.image_core import decoded, encoded
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.model import AnyOrderModel
 from anyorder.networks import UNet
+from anyorder.protocols import Canonical
 from anyorder.query import Chain, Query
 from anyorder.steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups
 
@@ -85,10 +87,10 @@ class ImageModel:
         section 4.3.1), or a measured :meth:`budget`; not the model's own distribution then. ``order="confidence"``
         draws first where the model is surest, which is not either. A ``temperature`` below 1 narrows every draw.
         """
-        stack = self._stacked(picture)
-        values, given = encoded(self.core, stack), self._masks(known, len(stack))
-        if draws < 1:
-            raise UserError(f"draws must be 1 or more, got {draws}")
+        stack, given = self._question(picture, known)
+        values = encoded(self.core, stack)
+        if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+            raise UserError(f"draws must be a whole number, 1 or more, got {draws!r}")
         filled = self._drawn(values.repeat(draws, 1), given.repeat(draws, 1), steps, order, temperature, mode, seed)
         out = decoded(self.core, filled).reshape(draws, *stack.shape)
         whole = np.where(given.numpy().reshape(stack.shape), stack, out)
@@ -113,16 +115,25 @@ class ImageModel:
 
     @torch.no_grad()
     def trace(
-        self, picture: Any, known: Any, *, steps: int, temperature: float = 1.0, mode: str | None = None, seed: int = 0
+        self,
+        picture: Any,
+        known: Any,
+        *,
+        steps: int | Budget,
+        temperature: float = 1.0,
+        mode: str | None = None,
+        seed: int = 0,
     ) -> list[Moment]:
         """How one picture comes to be: what there is before every call, and what the model expects of the rest.
 
         The last moment is the finished picture.
         """
-        stack = self._stacked(picture)
+        stack, given = self._question(picture, known)
         if len(stack) != 1:
             raise UserError(f"one picture is traced at a time, got {len(stack)}")
-        values, given = encoded(self.core, stack), self._masks(known, 1)
+        if bool(given.all()):
+            raise UserError("nothing of this picture is to be filled in, so there is no way to trace")
+        values = encoded(self.core, stack)
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         generator = torch.Generator(self.core.device).manual_seed(seed)
         with self._in(mode):
@@ -162,7 +173,8 @@ class ImageModel:
     ) -> Float[np.ndarray, " pictures"]:
         """log p of each picture in nats, of what is not ``known`` given the rest, averaged over ``orders`` orders.
 
-        The average is of probabilities (SFARM eq. 14): its logarithm rises with the number of orders. ``known`` is one
+        The average is of probabilities (SFARM eq. 14): its logarithm rises with the number of orders. They are fixed by
+        the seed before a picture is seen, the same for all, so the average is a normalised density. ``known`` is one
         mask [height, width], or one for each picture.
         """
         array = self._checked(pictures)
@@ -172,10 +184,13 @@ class ImageModel:
         nats = torch.zeros(orders, len(array), dtype=torch.float64)
         values, query = encoded(self.core, array), Query(given, ~given)
         generator = torch.Generator().manual_seed(seed)
+        everything = torch.ones(1, self.core.variables, dtype=torch.bool)
         with self._in(mode):
             for number in range(orders):
+                order = self.core.protocol.keys(everything, generator)[0].argsort()
+                fixed = Canonical(order=tuple(order.tolist()))
                 for rows in row_chunks(self.core, len(array)):
-                    chain = self.core.chain(query.rows(rows), generator).to(self.core.device)
+                    chain = fixed.chain(query.rows(rows)).to(self.core.device)
                     steps = self.core.step_log_prob(values[rows].to(self.core.device), chain)
                     nats[number, rows] = steps.double().sum(dim=1).cpu()
         return (nats.logsumexp(dim=0) - math.log(orders)).numpy()
@@ -187,6 +202,8 @@ class ImageModel:
         Under a random order the mean surprise of a pixel depends on how many are known alone (ARDM), so it is measured
         at some ``points`` and read off between them.
         """
+        if self._coupled:
+            raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
         array = self._checked(pictures)
         values, variables = encoded(self.core, array), self.core.variables
         generator = torch.Generator().manual_seed(seed)
@@ -194,8 +211,11 @@ class ImageModel:
         surprise = []
         for count in at:
             known = masks_of_size(torch.full((len(values),), int(count)), variables, generator)
-            nats = self.core.log_prob_beside(values.to(self.core.device), known.to(self.core.device)).cpu().double()
-            surprise.append(float(-nats[~known].mean()))
+            total = 0.0
+            for rows in row_chunks(self.core, len(values)):
+                part, told = values[rows].to(self.core.device), known[rows].to(self.core.device)
+                total -= float(self.core.log_prob_beside(part, told).double().where(~told, 0.0).sum())
+            surprise.append(total / int((~known).sum()))
         # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
         curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
         loss = np.where(np.arange(variables)[:, None] <= np.arange(variables), curve[:, None], np.inf)
@@ -222,12 +242,17 @@ class ImageModel:
     ) -> Float[Tensor, "draws variables"]:
         if order not in ("model", "confidence"):
             raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
-        if not temperature > 0:
-            raise UserError(f"temperature must be above 0, got {temperature!r}")
+        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not temperature > 0:
+            raise UserError(f"temperature must be a number above 0, got {temperature!r}")
+        check_seed(seed)
         if order == "confidence" and self._coupled:
             raise UserError("order='confidence' is for grey pictures, or for channels as variables")
         if order == "confidence" and isinstance(steps, Budget):
             raise UserError("a measured budget belongs to the model's own order; give the number of steps")
+        if isinstance(steps, Budget) and (self._coupled or steps.steps != self.core.variables):
+            raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
+        if bool(known.all()):
+            return values
         device = self.core.device
         generator = torch.Generator(device).manual_seed(seed)
         parts = []
@@ -250,10 +275,12 @@ class ImageModel:
 
     def _groups(self, chain: Chain, steps: int | Budget | None) -> tuple[Chain, tuple[int, ...]]:
         """The chain and where its calls begin. In coupled colour a group of pixels takes a call for each channel."""
+        if isinstance(steps, Budget):
+            # It was measured from nothing: what is known already is as much of its way.
+            known = steps.steps - chain.steps
+            return chain, (0, *(start - known for start in steps.starts if start > known))
         if not self._coupled:
             return chain, call_starts(chain.steps if steps is None else steps, chain.steps)
-        if isinstance(steps, Budget):
-            raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
         pixels = chain.order.unflatten(1, (-1, 3))
         count = pixels.shape[1]
         starts = call_starts(count if steps is None else steps, count)
@@ -267,19 +294,29 @@ class ImageModel:
         ]
         return Chain(chain.prefix, order, chain.variables), tuple(begins)
 
-    def _stacked(self, picture: Any) -> UInt8[np.ndarray, "pictures *shape"]:
-        """A picture as a stack of one; a stack as it is."""
+    def _question(
+        self, picture: Any, known: Any
+    ) -> tuple[UInt8[np.ndarray, "pictures *shape"], Bool[Tensor, "pictures variables"]]:
+        """A stack of pictures, of one if need be, and their masks. What is unknown may be anything, NaN too."""
         array = np.asarray(picture)
+        if array.ndim == len(self.shape) + 2 and array.shape[-1] == 1:
+            array = array[..., 0]
         if array.shape == self.shape:
             array = array[None]
         elif array.shape[1:] != self.shape or not len(array):
             raise UserError(f"a picture of the shape {self.shape}, or a stack of such, was expected, got {array.shape}")
-        return self._checked(array)
+        given = self._masks(known, len(array))
+        return self._checked(np.where(given.numpy().reshape(array.shape), array, 0)), given
 
     def _checked(self, pictures: Any) -> UInt8[np.ndarray, "pictures *shape"]:
-        array, _ = check_pictures(pictures, self.levels)
+        array, found = check_pictures(pictures)
         if array.shape[1:] != self.shape:
             raise UserError(f"pictures of the shape {self.shape} were expected, got {array.shape[1:]}")
+        if found > self.levels and array.max() >= self.levels:
+            raise UserError(
+                f"this model's pixels are whole numbers from 0 to {self.levels - 1}, got some up to {array.max()}; "
+                f"scale them by {self.levels - 1} / 255 and round, if they are bytes"
+            )
         return array
 
     def _masks(self, known: Any, count: int) -> Bool[Tensor, "pictures variables"]:
@@ -301,9 +338,11 @@ class ImageModel:
     @contextmanager
     def _in(self, mode: str | None) -> Iterator[None]:
         network = self.core.network
-        if mode is None or not isinstance(network, UNet):
+        if mode is None:
             yield
             return
+        if not self.modes or not isinstance(network, UNet):
+            raise UserError(f"this model knows of no masking modes, so it cannot be told {mode!r}; leave mode out")
         if mode not in self.modes:
             raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
         with network.told(self.modes.index(mode)):

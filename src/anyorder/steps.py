@@ -96,9 +96,11 @@ def call_starts(calls: int | Budget, steps: int) -> tuple[int, ...]:
     """Where the calls for a chain of so many steps begin: in equal groups, or by a budget for one as long or longer."""
     if isinstance(calls, Budget):
         return tuple(start for start in calls.starts if start < max(steps, 1))
-    if calls < 1:
-        raise UserError(f"calls must be 1 or more, got {calls}")
-    return even(steps, min(calls, steps)) if steps else (0,)
+    if not steps:
+        return (0,)
+    if isinstance(calls, bool) or not isinstance(calls, int) or calls < 1:
+        raise UserError(f"calls must be a whole number, 1 or more, got {calls!r}")
+    return even(steps, min(calls, steps))
 
 
 @torch.no_grad()

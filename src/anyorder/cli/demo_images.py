@@ -10,7 +10,7 @@ import typer
 
 from anyorder import show
 from anyorder.cli.options import Json, Seed
-from anyorder.cli.paths import check_writable
+from anyorder.cli.paths import check_image
 
 
 def demo_images(
@@ -24,7 +24,7 @@ def demo_images(
     """Fit scikit-learn's digits, hide parts of unseen ones, fill them, and draw a grid of the fills."""
     from anyorder.demo_images import run_image_demo
 
-    check_writable(out)
+    check_image(out)
     result = run_image_demo(out, minutes=minutes, seed=seed, progress=sys.stderr.isatty() and not as_json)
     if as_json:
         show.print_json(result)

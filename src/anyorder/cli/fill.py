@@ -10,7 +10,7 @@ import typer
 
 from anyorder.cli.images import fill_image
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
-from anyorder.cli.paths import check_picture, check_table, check_writable
+from anyorder.cli.paths import check_apart, check_image, check_picture, check_table, check_writable
 from anyorder.cli.tables import load_any, read, write
 from anyorder.cli.texts import fill_text
 from anyorder.errors import UserError
@@ -82,10 +82,7 @@ def fill(
     if as_json:
         raise UserError("--json goes with --text; a filled table is written as a table")
     check_table(intervals)
-    if out is not None and intervals is not None and out.resolve() == intervals.resolve():
-        raise UserError(
-            f"--out and --intervals both name {str(out)!r}, so one would overwrite the other: name two files"
-        )
+    check_apart(**{"--out": out, "--intervals": intervals})
     found = load_any(model)
     from anyorder.images import ImageModel
     from anyorder.text import TextModel
@@ -93,8 +90,14 @@ def fill(
     if isinstance(found, ImageModel):
         if table is None or mask is None or out is None:
             raise UserError("pictures are filled with: anyorder fill MODEL picture.png --mask mask.png -o filled.png")
-        for path in (out, strip, film):
-            check_writable(path)
+        if intervals is not None or missing or unseen != "refuse":
+            raise UserError("--intervals, --held-out, --missing and --unseen are for tables; pictures have --mask")
+        check_image(out, exact=draws in (None, 1))
+        check_image(strip)
+        check_writable(film)
+        if film is not None and film.suffix.lower() != ".gif":
+            raise UserError(f"--film is a GIF: the name must end in .gif, got {str(film)!r}")
+        check_apart(**{"the picture": table, "--mask": mask, "--out": out, "--strip": strip, "--film": film})
         fill_image(
             found,
             table,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from anyorder import show
-from anyorder.cli.images import read_pictures
+from anyorder.cli.images import ARRAYS, read_pictures
 from anyorder.cli.options import Json
 from anyorder.cli.paths import check_folder, check_writable
 from anyorder.cli.toml import read_toml
@@ -26,7 +26,7 @@ def fit_images(
         typer.Option(metavar="HxW", help="of a folder: scale to this, such as 32x32"),
     ] = None,
     grey: Annotated[bool | None, typer.Option("--grey/--colour", help="of a folder: one channel or three")] = None,
-    levels: Annotated[int | None, typer.Option(help="values a pixel can have; found if none")] = None,
+    levels: Annotated[int | None, typer.Option(help="values of a pixel: 256 in files, as found in arrays")] = None,
     minutes: Annotated[float | None, typer.Option(help="time budget (10 if not given)", show_default=False)] = None,
     preset: Annotated[
         str | None,
@@ -52,10 +52,13 @@ def fit_images(
     check_folder(tensorboard, "--tensorboard")
     from anyorder.image_fit import fit_images as fit
 
-    array = read_pictures(pictures, size=_size(size), colour=None if grey is None else not grey)
+    if levels is not None and not 2 <= levels <= 256:
+        raise UserError(f"--levels must lie in 2..256, got {levels}")
+    array = read_pictures(pictures, levels=levels, size=_size(size), colour=None if grey is None else not grey)
     model = fit(
         array,
-        levels=levels,
+        # A file may hold dark pictures alone: its levels are those of a byte all the same.
+        levels=levels if levels is not None or pictures.suffix.lower() in ARRAYS else 256,
         minutes=minutes,
         preset=preset,
         seed=seed,

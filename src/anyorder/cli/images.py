@@ -6,6 +6,7 @@ import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -18,46 +19,61 @@ if TYPE_CHECKING:
 ARRAYS = (".npz", ".npy")
 
 
-def read_pictures(path: Path, *, size: tuple[int, int] | None = None, colour: bool | None = None) -> np.ndarray:
+def read_pictures(
+    path: Path, *, levels: int | None, size: tuple[int, int] | None = None, colour: bool | None = None
+) -> np.ndarray:
     """A folder of pictures, an array in an .npy or .npz file, or a single picture, as one array.
 
-    What had to be done to a file, and which ones cannot be used, is said on standard error.
+    Files hold bytes, which become 0 .. ``levels`` - 1 (256 if that is None); an array is taken as it is. What had to be
+    done to a file, and which ones cannot be used, is said on standard error.
     """
-    from anyorder.data.picture_files import open_picture, read_folder
+    from anyorder.data.picture_files import read_folder, to_levels
 
+    if path.suffix.lower() in ARRAYS and not path.is_dir():
+        return _array(path)
     if path.is_dir():
         found = read_folder(path, size=size, colour=colour)
         for name, note in found.notes.items():
-            sys.stderr.write(f"anyorder: note: {name}: {note}\n")
+            _say(name, note)
         for name, why in found.refused.items():
             sys.stderr.write(f"anyorder: note: left out: {name}: {why}\n")
-        return found.pictures
-    if path.suffix.lower() in ARRAYS:
-        return _array(path)
+        return to_levels(found.pictures, levels or 256)
     if not path.is_file():
         raise UserError(f"no file or folder {str(path)!r}")
-    return np.asarray(open_picture(path))[None]
+    return to_levels(_bytes(path, colour=colour)[None], levels or 256)
 
 
 def read_mask(path: Path, shape: tuple[int, ...]) -> np.ndarray:
     """True where a pixel is known: where the mask is black. What is white is filled in."""
-    from anyorder.data.picture_files import open_picture
-
-    mask = np.asarray(open_picture(path).convert("L"))
+    mask = _bytes(path, colour=False)
     if mask.shape != shape[:2]:
         raise UserError(f"the mask is {mask.shape[0]} x {mask.shape[1]} pixels, the picture {shape[0]} x {shape[1]}")
+    if (mask < 128).all():
+        raise UserError(f"the mask {str(path)!r} has no white, which is what is filled in: paint the hole white")
     return mask < 128
 
 
 def one_picture(path: Path, model: ImageModel) -> np.ndarray:
-    """A picture file in the levels of the model."""
-    from anyorder.data.picture_files import open_picture
-
-    picture = np.asarray(open_picture(path).convert("RGB" if len(model.shape) == 3 else "L"))
+    """A picture file of the model's size, as bytes."""
+    picture = _bytes(path, colour=len(model.shape) == 3)
     if picture.shape != model.shape:
         wanted, got = (" x ".join(map(str, shape)) for shape in (model.shape, picture.shape))
         raise UserError(f"{str(path)!r} has {got} values, and the model's pictures {wanted}; scale it first")
-    return np.rint(picture * ((model.levels - 1) / 255)).astype(np.uint8)
+    return picture
+
+
+def _bytes(path: Path, *, colour: bool | None) -> np.ndarray:
+    """One picture file; what had to be done to it is said."""
+    from anyorder.data.picture_files import read_picture
+
+    picture, note = read_picture(path)
+    if note:
+        _say(str(path), note)
+    return np.asarray(picture if colour is None else picture.convert("RGB" if colour else "L"))
+
+
+def _say(name: str, note: str) -> None:
+    sys.stderr.write(f"anyorder: note: {name}: {note}\n")
 
 
 def fill_image(
@@ -74,17 +90,23 @@ def fill_image(
     film: Path | None,
     seed: int,
 ) -> None:
-    """Write the filled picture; with several draws a row of them, behind the picture with its hole."""
-    from anyorder import image_plots
-    from anyorder.data.picture_files import write_picture
+    """Write the filled picture; with several draws a row of them, behind the picture with its hole.
 
-    array, known = one_picture(picture, model), read_mask(mask, model.shape)
+    What is known is taken from the file itself, since a model of fewer levels holds it less exactly.
+    """
+    from anyorder import image_plots
+    from anyorder.data.picture_files import to_bytes, to_levels, write_picture
+
+    given, known = one_picture(picture, model), read_mask(mask, model.shape)
+    array = to_levels(given, model.levels)
     filled = model.fill(array, known, draws=draws, steps=steps, temperature=temperature, mode=mode, seed=seed)
+    kept = known if given.ndim == 2 else known[..., None]
+    whole = np.where(kept, given, to_bytes(filled, model.levels))
     if draws == 1:
-        write_picture(filled[0], out, model.levels)
+        write_picture(whole[0], out)
     else:
-        asked = image_plots.hidden(image_plots.shades(array[None], model.levels), known[None])
-        write_picture(image_plots.grid([np.concatenate([asked, image_plots.shades(filled, model.levels)])]), out)
+        asked = image_plots.hidden(image_plots.shades(given[None], 256), known[None])
+        write_picture(image_plots.grid([np.concatenate([asked, image_plots.shades(whole, 256)])]), out)
     if strip is None and film is None:
         return
     moments = model.trace(
@@ -113,9 +135,8 @@ def sample_images(
 
 def score_images(model: ImageModel, path: Path, *, orders: int, most: int | None, as_json: bool) -> None:
     """Print nats and bits per dimension of pictures, averaged over orders as SFARM does."""
-    pictures = read_pictures(path, size=(model.shape[0], model.shape[1]), colour=len(model.shape) == 3)
-    if path.suffix.lower() not in ARRAYS and model.levels < 256:
-        pictures = np.rint(pictures * ((model.levels - 1) / 255)).astype(np.uint8)
+    size = (model.shape[0], model.shape[1])
+    pictures = read_pictures(path, levels=model.levels, size=size, colour=len(model.shape) == 3)
     if most is not None and most < len(pictures):
         pictures = pictures[np.linspace(0, len(pictures) - 1, most).astype(int)]
     nats = model.log_prob(pictures, orders=orders)
@@ -143,5 +164,5 @@ def _array(path: Path) -> np.ndarray:
             return np.asarray(found[names[0]])
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise UserError(f"cannot read an array from {str(path)!r}: {error}") from error

@@ -28,6 +28,28 @@ def check_picture(path: Path | None) -> None:
     check_writable(path)
 
 
+def check_image(path: Path | None, *, exact: bool = False) -> None:
+    """As above, and the ending must be one that pixels are written in; ``exact``: without changing any."""
+    if path is None:
+        return
+    from anyorder.data.picture_files import check_written, pillow
+
+    pillow()
+    check_written(path, exact=exact)
+    check_writable(path)
+
+
+def check_apart(**paths: Path | None) -> None:
+    """No two of these name one file, so that none overwrites another."""
+    seen: dict[Path, str] = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        other = seen.setdefault(path.resolve(), name)
+        if other != name:
+            raise UserError(f"{other} and {name} both name {str(path)!r}, so one would overwrite the other")
+
+
 def check_table(path: Path | None) -> None:
     """As above, and the ending must be one that a table can be written in."""
     if path is None or str(path) == "-":

@@ -9,7 +9,7 @@ import typer
 
 from anyorder.cli.images import sample_images
 from anyorder.cli.options import ModelFile, Seed
-from anyorder.cli.paths import check_table, check_writable
+from anyorder.cli.paths import check_image, check_table, check_writable
 from anyorder.cli.tables import check_names, load_any, write
 from anyorder.cli.texts import sample_text
 from anyorder.errors import UserError
@@ -39,7 +39,7 @@ def sample(
         Path | None, typer.Option(metavar="FILE", help="of texts: measure on this text where the calls should go")
     ] = None,
     order: Annotated[
-        str, typer.Option(help="of texts: model, or confidence (surest first; not the model's own distribution)")
+        str, typer.Option(help="of texts, pictures: model, or confidence (surest first; not the model's distribution)")
     ] = "model",
     temperature: Annotated[float, typer.Option(help="of pictures: below 1 nearer to the likeliest")] = 1.0,
 ) -> None:
@@ -73,7 +73,7 @@ def sample(
             raise UserError("pictures are drawn with -n, --calls, --order, --temperature and --seed alone")
         if out is None:
             raise UserError("pictures need a file to go to: -o grid.png")
-        check_writable(out)
+        check_image(out)
         sample_images(found, count or 16, out=out, steps=calls, temperature=temperature, seed=seed, order=order)
         return
     if temperature != 1:

@@ -20,6 +20,8 @@ from anyorder.errors import UserError
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side
+EXACT = {".png": "PNG", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WEBP"}  # every pixel as it was
+WRITTEN = EXACT | {".jpg": "JPEG", ".jpeg": "JPEG"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
             refused[name] = f"no picture by its ending ({path.suffix or 'none'})"
             continue
         try:
-            opened[name], said = _plain(open_picture(path))
+            opened[name], said = read_picture(path)
         except UserError as error:
             refused[name] = str(error)
             continue
@@ -95,20 +97,39 @@ def open_picture(path: Path) -> Any:
         raise UserError(f"cannot be read as a picture: {error}") from error
 
 
+def read_picture(path: Path) -> tuple[Any, str]:
+    """A picture, upright, in 8 bits, grey or RGB, nothing transparent; and what had to be done for it."""
+    return _plain(open_picture(path))
+
+
+def to_levels(picture: np.ndarray, levels: int) -> np.ndarray:
+    """Bytes as they stand in files, 0 .. 255, as 0 .. levels - 1."""
+    return np.rint(picture * ((levels - 1) / 255)).astype(np.uint8)
+
+
+def to_bytes(picture: Any, levels: int) -> np.ndarray:
+    """0 .. levels - 1 as bytes for a file; a mean of several levels may lie between them."""
+    return np.rint(np.asarray(picture, dtype=np.float64) * (255 / (levels - 1))).clip(0, 255).astype(np.uint8)
+
+
+def check_written(path: Path, *, exact: bool = False) -> None:
+    """The ending must be one that is written; ``exact``: and one that changes no pixel."""
+    kinds = EXACT if exact else WRITTEN
+    if path.suffix.lower() not in kinds:
+        why = " (others change what is known)" if path.suffix.lower() in WRITTEN else ""
+        raise UserError(f"cannot write {str(path)!r}: the name must end in one of {', '.join(kinds)}{why}")
+
+
 def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     """An array [height, width] or [height, width, 3] of 0 .. levels - 1 as a file, whole or not at all."""
-    array = np.rint(np.asarray(picture, dtype=np.float64) * (255 / (levels - 1))).astype(np.uint8)
-    image = pillow().fromarray(array)
-    kinds = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".bmp": "BMP", ".tif": "TIFF"}
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        raise UserError(f"cannot write {str(path)!r}: the name must end in one of {', '.join(kinds)}")
+    check_written(path)
+    image = pillow().fromarray(to_bytes(picture, levels))
+    kind = WRITTEN[path.suffix.lower()]
     with atomic_path(path) as beside:
-        image.save(beside, format=kind)
+        image.save(beside, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
 
 
 def _plain(picture: Any) -> tuple[Any, str]:
-    """Upright, in 8 bits, grey or RGB, nothing transparent; and what had to be done for it."""
     from PIL import ImageOps
 
     image = pillow()

@@ -28,7 +28,11 @@ def coupled(
     known: Bool[Tensor, "batch pixels 3"],
     levels: int,
 ) -> Float[Tensor, "batch pixels 3 features"]:
-    """Features of all channels, each given those before it in its pixel that are ``known``."""
+    """Features of all channels, each given those before it in its pixel that are ``known``.
+
+    Where they are not, every component takes its own mean for them: the mixture then has the means of p(g) and p(b),
+    though it is a little narrower than they are. No chain of a picture asks that; only who looks ahead does.
+    """
     count = raw.shape[-1] // PER_COMPONENT
     parts = raw.split([count, CHANNELS * count, CHANNELS * count, 3 * count], dim=-1)
     logits = parts[0]
@@ -36,12 +40,11 @@ def coupled(
     slopes = torch.tanh(slopes)
     seen = values.where(known, 0.0).clamp(-1, 1).to(raw.dtype)[..., None]
     weight = known.to(raw.dtype)[..., None]
-    red, green = seen[..., 0, :], seen[..., 1, :]
-    shifted = [
-        means[..., 0, :],
-        means[..., 1, :] + slopes[..., 0, :] * red,
-        means[..., 2, :] + slopes[..., 1, :] * red + slopes[..., 2, :] * green,
-    ]
+    shifted = [means[..., 0, :]]
+    red = torch.where(known[..., 0, None], seen[..., 0, :], shifted[0].clamp(-1, 1))
+    shifted.append(means[..., 1, :] + slopes[..., 0, :] * red)
+    green = torch.where(known[..., 1, None], seen[..., 1, :], shifted[1].clamp(-1, 1))
+    shifted.append(means[..., 2, :] + slopes[..., 1, :] * red + slopes[..., 2, :] * green)
     told = [logits]
     for channel in range(CHANNELS - 1):
         mass = _log_mass(seen[..., channel, :], shifted[channel], scales[..., channel, :], levels)
