@@ -85,8 +85,7 @@ def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
     """SFARM's seven modes, pixels at random two thirds of the time; ``together``: channels are known together.
 
     SFARM draws all modes alike. But whatever the hole, most steps of a fill know scattered pixels of it already, which
-    the uniform mode is there to learn. Trained as often as the others it costs two per cent on pixels missing at random
-    and wins nothing on halves and patches, all steps taken together; more often, half of that, and it wins.
+    the uniform mode is there to learn.
     """
     channels = shape[2] if len(shape) == 3 else 1
     modes = tuple(mode(shape[0], shape[1], channels, together=together) for mode in MODES)
