@@ -309,6 +309,8 @@ def test_mistakes_in_questions_are_named() -> None:
     ):
         with pytest.raises(UserError, match=words):
             model.fill(**{"picture": picture, "known": known, **arguments})  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="one size"):
+        ao.fit_images([np.zeros((2, 2)), np.zeros((3, 2))], config=QUICK)
     with pytest.raises(UserError, match="two pictures"):
         ao.fit_images(np.zeros((1, 4, 4), dtype=np.uint8), config=QUICK)
     with pytest.raises(UserError, match="two levels"):

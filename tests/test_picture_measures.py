@@ -16,6 +16,7 @@ from likelihoods import conditional
 from measures import frechet, inception_distance, judged, standard_error
 from modes import LIKELIHOODS, ratios, summed
 
+from anyorder.errors import UserError
 from anyorder.image_core import encoded, image_model
 from anyorder.image_scores import energy_score, psnr, ssim
 from anyorder.images import ImageModel
@@ -40,6 +41,8 @@ def test_energy_score_sees_missing_pixels_alone() -> None:
     draws = np.zeros((2, 1, 2, 2))
     draws[0, 0] = [[9, 3], [4, 9]]  # at distance 5 in the missing pixels, 9s are not counted
     assert energy_score(draws, truth, known, 1.0)[0] == pytest.approx(2.5 - 5 / 2)
+    with pytest.raises(UserError, match="two or more"):
+        energy_score(draws[:1], truth, known, 1.0)
 
 
 def test_fills_are_judged_by_their_mean_and_one_by_one() -> None:

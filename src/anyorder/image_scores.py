@@ -13,6 +13,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anyorder.errors import UserError
+
 Array = NDArray[np.float64]
 
 
@@ -43,7 +45,9 @@ def ssim(guess: Array, truth: Array, most: float, window: int = 7) -> float:
 
 
 def energy_score(draws: Array, truth: Array, known: NDArray[np.bool_], most: float) -> Array:
-    """Of each picture; ``draws`` are [draws, pictures, height, width]."""
+    """Of each picture; ``draws`` are [draws, pictures, height, width], two at least."""
+    if len(draws) < 2:
+        raise UserError(f"the energy score compares draws with each other: give two or more, got {len(draws)}")
     missing = ~known.reshape(len(truth), -1)
     drawn = draws.reshape(len(draws), len(truth), -1) / most
     real = truth.reshape(len(truth), -1) / most
