@@ -47,7 +47,9 @@ def check_apart(**paths: Path | None) -> None:
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
-            raise UserError(f"{other} and {name} both name {str(path)!r}, so one would overwrite the other")
+            raise UserError(
+                f"{other} and {name} both name {str(path)!r}, so one would overwrite the other: name two files"
+            )
 
 
 def check_table(path: Path | None) -> None:
