@@ -11,15 +11,10 @@ from anyorder.errors import UserError
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> None:
     """What every fit is told about its run must make sense."""
-    check_seed(seed)
-    if resume and checkpoint is None:
-        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
-
-
-def check_seed(seed: object) -> None:
-    """A seed is a whole number that torch takes."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
+    if resume and checkpoint is None:
+        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
 
 
 def run_folder(path: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 
 
 class UserError(ValueError):
@@ -29,3 +30,10 @@ def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: st
     shown = ", ".join(repr(option) for option in valid[:limit])
     more = f", ... ({len(valid)} in all)" if len(valid) > limit else ""
     return f"valid {noun}: {shown}{more}"
+
+
+def whole(name: str, value: object, least: int = 1) -> int:
+    """``value`` as an int, where it is a whole number from ``least`` up; one out of an array will do."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    return int(value)

@@ -21,8 +21,7 @@ from torch import Tensor
 from anyorder.checkpoint import save_model
 from anyorder.chunks import row_chunks
 from anyorder.data.images import Pictures, check_pictures
-from anyorder.device import check_seed
-from anyorder.errors import UserError, nearest
+from anyorder.errors import UserError, nearest, whole
 from anyorder.image_core import decoded, encoded
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.model import AnyOrderModel
@@ -89,12 +88,11 @@ class ImageModel:
         """
         stack, given = self._question(picture, known)
         values = encoded(self.core, stack)
-        if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-            raise UserError(f"draws must be a whole number, 1 or more, got {draws!r}")
+        draws = whole("draws", draws)
         filled = self._drawn(values.repeat(draws, 1), given.repeat(draws, 1), steps, order, temperature, mode, seed)
         out = decoded(self.core, filled).reshape(draws, *stack.shape)
-        whole = np.where(given.numpy().reshape(stack.shape), stack, out)
-        return whole if np.ndim(picture) > len(self.shape) else whole[:, 0]
+        pictures = np.where(given.numpy().reshape(stack.shape), stack, out)
+        return pictures if np.ndim(picture) > len(self.shape) else pictures[:, 0]
 
     def sample(
         self,
@@ -150,10 +148,8 @@ class ImageModel:
         moments = []
         for so_far, told, features in seen:
             expected = self.core.heads.distribution(features, 0).mean().to(so_far.dtype)
-            whole = torch.where(told, so_far, expected)
-            moments.append(
-                Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), self._shades(whole)[0])
-            )
+            shades = self._shades(torch.where(told, so_far, expected))[0]
+            moments.append(Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), shades))
         last = decoded(self.core, drawn)[0]
         return [*moments, Moment(last, np.ones(self.shape, dtype=bool), last.astype(np.float64))]
 
@@ -242,9 +238,9 @@ class ImageModel:
     ) -> Float[Tensor, "draws variables"]:
         if order not in ("model", "confidence"):
             raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not temperature > 0:
+        if not isinstance(temperature, int | float) or not temperature > 0:
             raise UserError(f"temperature must be a number above 0, got {temperature!r}")
-        check_seed(seed)
+        steps = steps if steps is None or isinstance(steps, Budget) else whole("steps", steps)
         if order == "confidence" and self._coupled:
             raise UserError("order='confidence' is for grey pictures, or for channels as variables")
         if order == "confidence" and isinstance(steps, Budget):
@@ -254,14 +250,14 @@ class ImageModel:
         if bool(known.all()):
             return values
         device = self.core.device
-        generator = torch.Generator(device).manual_seed(seed)
+        generator = torch.Generator(device).manual_seed(whole("seed", seed, 0))
         parts = []
         with self._in(mode):
             for rows in row_chunks(self.core, len(values)):
                 query = Query(known[rows].to(device), ~known[rows].to(device))
                 part = values[rows].to(device)
                 if order == "confidence":
-                    calls = steps if isinstance(steps, int) else None
+                    calls = None if isinstance(steps, Budget) else steps
                     parts.append(draw_by_confidence(self.core, part, query, calls, generator, temperature=temperature))
                     continue
                 chain, starts = self._groups(self.core.chain(query, generator), steps)

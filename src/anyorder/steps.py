@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
 from anyorder.query import Chain, Query, padded_left
 
@@ -98,9 +98,7 @@ def call_starts(calls: int | Budget, steps: int) -> tuple[int, ...]:
         return tuple(start for start in calls.starts if start < max(steps, 1))
     if not steps:
         return (0,)
-    if isinstance(calls, bool) or not isinstance(calls, int) or calls < 1:
-        raise UserError(f"calls must be a whole number, 1 or more, got {calls!r}")
-    return even(steps, min(calls, steps))
+    return even(steps, min(whole("calls", calls), steps))
 
 
 @torch.no_grad()
