@@ -84,6 +84,7 @@ def test_what_is_known_stays_as_it_is_in_the_file(
         ([*given, "-o", str(tmp_path / "o.gif")], "must end in one of"),
         ([*given, "-o", strip, "--strip", strip], "both name"),
         ([*given, "-o", str(tmp_path / "mask.png")], "both name"),
+        ([given[0], "--mask", given[0], "-o", strip], "name two files"),
         ([*given, "-o", strip, "--film", str(tmp_path / "film.mp4")], "must end in .gif"),
         ([*given, "-o", strip, "--missing", "?"], "for tables"),
         ([given[0], "--mask", str(black), "-o", strip], "paint the hole white"),

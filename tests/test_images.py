@@ -17,7 +17,8 @@ from anyorder.errors import UserError
 from anyorder.image_core import decoded, encoded, image_masking, image_model
 from anyorder.image_plots import UNKNOWN, strip
 from anyorder.images import ImageModel, Moment
-from anyorder.protocols import Canonical, Protocol, Random
+from anyorder.protocols import Canonical, Hashed, Protocol, Random
+from anyorder.query import Query
 from anyorder.steps import Budget
 from anyorder.train import Trainer
 
@@ -58,6 +59,17 @@ def test_probabilities_of_all_pictures_add_up(levels: int, head: str, protocol: 
     for value in range(levels):
         rows = given[given[:, 0, 0] == value]
         assert np.exp(model.log_prob(rows, known=known)).sum() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_what_is_scored_is_the_chain_that_is_filled() -> None:
+    # A hashed protocol has an order for every set: that of the question counts, not that of the whole picture.
+    model = untrained((2, 2), 2, protocol=Hashed())
+    picture, known = np.array([[1, 0], [0, 1]], dtype=np.uint8), np.array([[True, False], [False, False]])
+    mask = torch.from_numpy(known.reshape(1, -1))
+    chain = model.core.chain(Query(mask, ~mask))
+    with torch.no_grad():
+        expected = float(model.core.step_log_prob(encoded(model.core, picture[None]), chain).sum())
+    assert model.log_prob(picture[None], known=known)[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_probabilities_of_orders_are_averaged() -> None:
@@ -308,9 +320,21 @@ def test_mistakes_in_questions_are_named() -> None:
         ({"seed": None}, "seed must be"),
         ({"mode": "top_down"}, "no masking modes"),
         ({"picture": np.full((2, 2), 200), "known": ~known}, "from 0 to 1, got some up to 200"),
+        ({"picture": [np.zeros((2, 2)), np.zeros((3, 2))]}, "one size"),
     ):
         with pytest.raises(UserError, match=words):
             model.fill(**{"picture": picture, "known": known, **arguments})  # type: ignore[arg-type]
+    for options, words in (
+        ({"steps": Budget((0, 2), 9, 0.0)}, "another model"),
+        ({"steps": 2, "temperature": -1}, "number above 0"),
+        ({"steps": 2, "seed": None}, "seed must be"),
+    ):
+        with pytest.raises(UserError, match=words):
+            model.trace(picture, known, **options)  # type: ignore[arg-type]
+    for wrong in ({"orders": 2.5}, {"seed": None}):
+        with pytest.raises(UserError, match="whole number"):
+            model.log_prob(picture[None], **wrong)  # type: ignore[arg-type]
+    assert model.fill(picture, known, temperature=np.float32(0.5)).shape == (1, 2, 2)
     with pytest.raises(UserError, match="one size"):
         ao.fit_images([np.zeros((2, 2)), np.zeros((3, 2))], config=QUICK)
     with pytest.raises(UserError, match="two pictures"):

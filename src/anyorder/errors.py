@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from numbers import Integral
+from numbers import Integral, Real
 
 
 class UserError(ValueError):
@@ -37,3 +37,10 @@ def whole(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
     return int(value)
+
+
+def positive(name: str, value: object) -> float:
+    """``value`` as a float, where it is a number above zero; one out of an array will do."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
+        raise UserError(f"{name} must be a number above 0, got {value!r}")
+    return float(value)

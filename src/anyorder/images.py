@@ -20,8 +20,8 @@ from torch import Tensor
 
 from anyorder.checkpoint import save_model
 from anyorder.chunks import row_chunks
-from anyorder.data.images import Pictures, check_pictures
-from anyorder.errors import UserError, nearest, whole
+from anyorder.data.images import Pictures, check_pictures, one_array
+from anyorder.errors import UserError, nearest, positive, whole
 from anyorder.image_core import decoded, encoded
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.model import AnyOrderModel
@@ -133,9 +133,9 @@ class ImageModel:
             raise UserError("nothing of this picture is to be filled in, so there is no way to trace")
         values = encoded(self.core, stack)
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        generator = torch.Generator(self.core.device).manual_seed(seed)
+        way, temperature, generator = self._way(steps, temperature, seed)
         with self._in(mode):
-            chain, starts = self._groups(self.core.chain(Query(given, ~given).to(self.core.device), generator), steps)
+            chain, starts = self._groups(self.core.chain(Query(given, ~given).to(self.core.device), generator), way)
             drawn = draw_in_groups(
                 self.core,
                 values.to(self.core.device),
@@ -175,16 +175,16 @@ class ImageModel:
         """
         array = self._checked(pictures)
         given = self._masks(known, len(array))
-        if orders < 1:
-            raise UserError(f"orders must be 1 or more, got {orders}")
+        orders = whole("orders", orders)
         nats = torch.zeros(orders, len(array), dtype=torch.float64)
         values, query = encoded(self.core, array), Query(given, ~given)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(whole("seed", seed, 0))
         everything = torch.ones(1, self.core.variables, dtype=torch.bool)
         with self._in(mode):
             for number in range(orders):
-                order = self.core.protocol.keys(everything, generator)[0].argsort()
-                fixed = Canonical(order=tuple(order.tolist()))
+                fixed = self.core.protocol
+                if fixed.random:
+                    fixed = Canonical(order=tuple(fixed.keys(everything, generator)[0].argsort().tolist()))
                 for rows in row_chunks(self.core, len(array)):
                     chain = fixed.chain(query.rows(rows)).to(self.core.device)
                     steps = self.core.step_log_prob(values[rows].to(self.core.device), chain)
@@ -215,7 +215,7 @@ class ImageModel:
         # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
         curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
         loss = np.where(np.arange(variables)[:, None] <= np.arange(variables), curve[:, None], np.inf)
-        return cheapest(loss, steps)
+        return cheapest(loss, whole("steps", steps))
 
     def bits_per_dimension(self, pictures: Any, *, orders: int = 1, seed: int = 0) -> float:
         """The mean of -log2 p over the number of values that a picture has."""
@@ -238,19 +238,14 @@ class ImageModel:
     ) -> Float[Tensor, "draws variables"]:
         if order not in ("model", "confidence"):
             raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
-        if not isinstance(temperature, int | float) or not temperature > 0:
-            raise UserError(f"temperature must be a number above 0, got {temperature!r}")
-        steps = steps if steps is None or isinstance(steps, Budget) else whole("steps", steps)
         if order == "confidence" and self._coupled:
             raise UserError("order='confidence' is for grey pictures, or for channels as variables")
         if order == "confidence" and isinstance(steps, Budget):
             raise UserError("a measured budget belongs to the model's own order; give the number of steps")
-        if isinstance(steps, Budget) and (self._coupled or steps.steps != self.core.variables):
-            raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
+        steps, temperature, generator = self._way(steps, temperature, seed)
         if bool(known.all()):
             return values
         device = self.core.device
-        generator = torch.Generator(device).manual_seed(whole("seed", seed, 0))
         parts = []
         with self._in(mode):
             for rows in row_chunks(self.core, len(values)):
@@ -263,6 +258,18 @@ class ImageModel:
                 chain, starts = self._groups(self.core.chain(query, generator), steps)
                 parts.append(draw_in_groups(self.core, part, chain, starts, generator, temperature=temperature))
         return torch.cat(parts).cpu()
+
+    def _way(
+        self, steps: int | Budget | None, temperature: float, seed: int
+    ) -> tuple[int | Budget | None, float, torch.Generator]:
+        """How pixels are drawn, checked."""
+        if isinstance(steps, Budget):
+            if self._coupled or steps.steps != self.core.variables:
+                raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
+        elif steps is not None:
+            steps = whole("steps", steps)
+        generator = torch.Generator(self.core.device).manual_seed(whole("seed", seed, 0))
+        return steps, positive("temperature", temperature), generator
 
     @property
     def _coupled(self) -> bool:
@@ -294,7 +301,7 @@ class ImageModel:
         self, picture: Any, known: Any
     ) -> tuple[UInt8[np.ndarray, "pictures *shape"], Bool[Tensor, "pictures variables"]]:
         """A stack of pictures, of one if need be, and their masks. What is unknown may be anything, NaN too."""
-        array = np.asarray(picture)
+        array = one_array(picture)
         if array.ndim == len(self.shape) + 2 and array.shape[-1] == 1:
             array = array[..., 0]
         if array.shape == self.shape:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from anyorder import show
-from anyorder.cli.images import ARRAYS, read_pictures
+from anyorder.cli.images import is_array, read_pictures
 from anyorder.cli.options import Json
 from anyorder.cli.paths import check_folder, check_writable
 from anyorder.cli.toml import read_toml
@@ -58,7 +58,7 @@ def fit_images(
     model = fit(
         array,
         # A file may hold dark pictures alone: its levels are those of a byte all the same.
-        levels=levels if levels is not None or pictures.suffix.lower() in ARRAYS else 256,
+        levels=levels if levels is not None or is_array(pictures) else 256,
         minutes=minutes,
         preset=preset,
         seed=seed,

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 ARRAYS = (".npz", ".npy")
 
 
+def is_array(path: Path) -> bool:
+    """Whether pictures come as an array rather than as picture files."""
+    return path.suffix.lower() in ARRAYS and not path.is_dir()
+
+
 def read_pictures(
     path: Path, *, levels: int | None, size: tuple[int, int] | None = None, colour: bool | None = None
 ) -> np.ndarray:
@@ -29,7 +34,7 @@ def read_pictures(
     """
     from anyorder.data.picture_files import read_folder, to_levels
 
-    if path.suffix.lower() in ARRAYS and not path.is_dir():
+    if is_array(path):
         return _array(path)
     if path.is_dir():
         found = read_folder(path, size=size, colour=colour)

@@ -40,16 +40,14 @@ def check_image(path: Path | None, *, exact: bool = False) -> None:
 
 
 def check_apart(**paths: Path | None) -> None:
-    """No two of these name one file, so that none overwrites another."""
+    """No two of these name one file, so that none overwrites, or stands for, another."""
     seen: dict[Path, str] = {}
     for name, path in paths.items():
         if path is None:
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
-            raise UserError(
-                f"{other} and {name} both name {str(path)!r}, so one would overwrite the other: name two files"
-            )
+            raise UserError(f"{other} and {name} both name {str(path)!r}, and one cannot be both: name two files")
 
 
 def check_table(path: Path | None) -> None:

@@ -121,12 +121,17 @@ def cifar10() -> PictureSet:
     )
 
 
-def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, int]:
-    """An array of pictures as it must be, and how many levels its pixels have."""
+def one_array(pictures: Any) -> np.ndarray:
+    """A picture, or a list of equally large ones, as an array."""
     try:
-        array = np.asarray(pictures)
+        return np.asarray(pictures)
     except ValueError as error:
         raise UserError(f"pictures must all have one size: cut or scale them first ({error})") from error
+
+
+def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, int]:
+    """An array of pictures as it must be, and how many levels its pixels have."""
+    array = one_array(pictures)
     if array.ndim not in (3, 4) or (array.ndim == 4 and array.shape[3] not in (1, 3)):
         raise UserError(
             "pictures are an array [pictures, height, width] or [pictures, height, width, 1 or 3], "
