@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from anyorder.errors import UserError
 from anyorder.image_core import encoded, image_masking, image_model
 from anyorder.image_options import PRESETS, ImageOptions
 from anyorder.model import AnyOrderModel
@@ -43,6 +44,8 @@ def test_the_papers_presets_bring_their_training_and_what_is_said_wins() -> None
     assert said.training.minutes == 3
     assert ImageOptions.read(None) == ImageOptions()
     assert ImageOptions.read(paper.to_json()) == paper  # a card repeats a run
+    with pytest.raises(UserError, match="table of options"):
+        ImageOptions.read({"training": 5})
 
 
 @pytest.mark.slow

@@ -117,7 +117,10 @@ def preset_options(
     options = dict(given or {})
     if preset is not None:
         options["preset"] = preset
-    named = dict(options.pop("training", {}))
+    named = options.pop("training", {})
+    if not isinstance(named, Mapping):
+        raise UserError(f"training must be a table of options, such as {{batch = 32}}, got {named!r}")
+    named = dict(named)
     if minutes is not None:
         named["minutes"] = minutes
     named = checked_options(Options, named, "training option")

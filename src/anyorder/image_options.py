@@ -82,10 +82,9 @@ class ImageOptions:
     ) -> ImageOptions:
         """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it, and it over the recipe."""
         said = dict(given or {})
-        recipe = RECIPES.get(str(preset or said.get("preset")), {})
-        training = {**recipe.get("training", {}), **said.get("training", {})}
-        options = {**recipe, **said, "training": training}
-        return cls(**preset_options(cls, options, cls().training, minutes=minutes, preset=preset))
+        recipe = dict(RECIPES.get(str(preset or said.get("preset")), {}))
+        training = dataclasses.replace(cls().training, **recipe.pop("training", {}))
+        return cls(**preset_options(cls, recipe | said, training, minutes=minutes, preset=preset))
 
     def described_network(self, modes: int, coupled: int = 0) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network; other networks than the U-Net have their own."""
