@@ -167,7 +167,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
                 f"{ORDERS} orders averaged, nats": "{:.2f} ± {:.2f}".format(*orders["averaged"]) if orders else "-",
                 "the same orders one by one": "{:.2f} ± {:.2f}".format(*orders["single"]) if orders else "-",
                 "parameters": result["parameters"],
-                "minutes": result["minutes"],
+                "minutes": f"{result['curve'][-1][0] / 60:.0f} of {result['minutes']:g}",  # it may end by itself
                 "steps": result["steps"],
             }
         )

@@ -1,5 +1,6 @@
-"""Judging pictures by a classifier: agreement, and the distance of two sets of pictures.
+"""Judging pictures: the scores of fills in one go, and by a small classifier.
 
+judged           energy score, PSNR and SSIM of some draws of each picture, and the agreement
 agreement        how often a classifier says the same of a fill as of the truth
 Frechet          between features of two sets of pictures in the last hidden layer of that classifier. It is trained
                  here and small: this is *not* the FID, whose features are those of Inception on ImageNet

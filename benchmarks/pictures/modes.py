@@ -201,8 +201,8 @@ def payload(found: dict[str, Any], options: dict[str, Any], title: str) -> dict[
         "In so many calls: answered in as many equal groups of pixels, those of a group independent given the ones "
         f"before; one by one elsewhere. Fills: {DRAWS} in {CALLS} calls of each of {FILLED} of the pictures; energy "
         "score (lower is better), PSNR and SSIM of their mean, agreement of a small classifier on fill and truth. "
-        "± of a ratio is of pairs of pictures; every row is one training, and two trainings of the same row may be "
-        "half a per cent apart.",
+        "± of a ratio is of pairs of pictures; every row is one training, and two trainings of the same row may be a "
+        "per cent apart.",
         "picture": f"images/modes_{name}.png",
         "command": f"python benchmarks/pictures/modes.py --set {name} --minutes {options['minutes']:g} "
         f"--count {options['count']} --steps {options['steps']} --seed {options['seed']}",

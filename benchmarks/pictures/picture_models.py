@@ -13,9 +13,8 @@ from anyorder.data.images import PictureSet
 from anyorder.image_options import ImageOptions
 from anyorder.images import ImageModel
 
-UNIFORM = {"name": "modes", "modes": ["random_pixels"]}
 ONE, SEVEN = "one uniform mode (ARDM)", "seven modes (SFARM)"
-ROWS: dict[str, dict[str, Any]] = {ONE: {"masking": UNIFORM}, SEVEN: {}}
+ROWS: dict[str, dict[str, Any]] = {ONE: {"masking": {"name": "modes", "modes": ["random_pixels"]}}, SEVEN: {}}
 
 
 def trained(
