@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from anyorder.atomic import atomic_path
+from anyorder.support.atomic import atomic_path
 
 
 def best_of(runs: int, work: Callable[[], object]) -> float:

@@ -19,12 +19,12 @@ import pandas as pd
 import torch
 
 import anyorder as ao
-from anyorder.conditional import log_probs
 from anyorder.model import AnyOrderModel
-from anyorder.order_search import fine_tune, learn_order
+from anyorder.model.likelihood import log_probs
 from anyorder.protocols import Canonical
 from anyorder.query import Query
-from anyorder.train import Options
+from anyorder.tasks.order_search import fine_tune, learn_order
+from anyorder.training.options import Options
 
 from common import machine, write_results
 from small_sets import load, marginal_queries

@@ -16,8 +16,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from anyorder.layout import Layout
 from anyorder.networks import BidirectionalTransformer, CausalTransformer, Network
+from anyorder.networks.layout import Layout
 from anyorder.protocols import Canonical
 from anyorder.query import Query
 

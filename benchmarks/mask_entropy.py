@@ -25,9 +25,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from anyorder.induced import Induced
 from anyorder.masking import Cardinality
 from anyorder.protocols import Canonical, Random
+from anyorder.training.induced import Induced
 
 from common import machine, write_results
 

@@ -25,14 +25,14 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import anyorder as ao
-from anyorder.conditional import Conditional
-from anyorder.encoding import Encoding, LineCodec
 from anyorder.heads import Gaussian
 from anyorder.model import AnyOrderModel
 from anyorder.networks import GaussianNetwork
 from anyorder.protocols import Canonical
-from anyorder.schema import Kind, Schema, Variable
-from anyorder.warp import Warp
+from anyorder.questions.conditional import Conditional
+from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 from common import machine, write_results
 
@@ -145,7 +145,7 @@ def one_query(
 
 def _event_hits(model: Any, rows: pd.DataFrame, event: dict[str, Any], seed: int) -> np.ndarray:
     """Which rows, with the event's variables drawn given what they know, are hits."""
-    from anyorder.conditional import draws
+    from anyorder.model.sampling import draws
     from anyorder.query import Query
 
     core = model.core

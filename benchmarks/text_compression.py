@@ -27,9 +27,9 @@ from rich.table import Table
 from sklearn.datasets import load_breast_cancer, load_digits
 
 import anyorder as ao
-from anyorder.compress import compress, decompress
+from anyorder import compress, decompress
 from anyorder.data.text import text8
-from anyorder.text import TextModel
+from anyorder.modalities.texts.model import TextModel
 
 from common import machine, write_results
 

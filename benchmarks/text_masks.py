@@ -30,13 +30,14 @@ from rich.console import Console
 
 from anyorder.data.text import Alphabet, Windows, text8
 from anyorder.masking import Cardinality, Masking
+from anyorder.modalities.texts.core import WindowRows, codes_of, text_model
+from anyorder.modalities.texts.options import TextOptions
 from anyorder.model import AnyOrderModel
-from anyorder.objectives import objective_for
 from anyorder.protocols import protocols
 from anyorder.query import Query
-from anyorder.text_core import WindowRows, codes_of, text_model
-from anyorder.text_options import TextOptions
-from anyorder.train import Options, Progress, Trainer
+from anyorder.training.loop import Progress, Trainer
+from anyorder.training.objectives import objective_for
+from anyorder.training.options import Options
 
 from common import machine, write_results
 

@@ -23,14 +23,14 @@ from rich.table import Table
 import anyorder as ao
 from anyorder.data.text import Alphabet, Windows, text8
 from anyorder.masking import Cardinality
+from anyorder.modalities.texts.core import codes_of, text_masking, text_model
+from anyorder.modalities.texts.model import TextModel
+from anyorder.modalities.texts.options import PRESETS, TextOptions
 from anyorder.model import AnyOrderModel
-from anyorder.objectives import objective_for
+from anyorder.model.speculative import speculate
 from anyorder.protocols import Canonical
 from anyorder.query import Chain, Query
-from anyorder.speculative import speculate
-from anyorder.text import TextModel
-from anyorder.text_core import codes_of, text_masking, text_model
-from anyorder.text_options import PRESETS, TextOptions
+from anyorder.training.objectives import objective_for
 
 from common import best_of, machine, write_results
 

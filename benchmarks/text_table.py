@@ -34,10 +34,10 @@ from rich.table import Table
 import anyorder as ao
 from anyorder.data.text import Windows, text8
 from anyorder.masking import Cardinality, Spans
+from anyorder.modalities.texts.core import codes_of
+from anyorder.modalities.texts.model import TextModel
+from anyorder.modalities.texts.scores import bits_per
 from anyorder.query import Query
-from anyorder.text import TextModel
-from anyorder.text_core import codes_of
-from anyorder.text_scores import bits_per
 
 from common import machine, write_results
 

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.ensemble import RandomForestRegressor
 
-from anyorder.boosting import random_subsets
+from anyorder.training.trees.growing import random_subsets
 
 from common import machine, write_results
 

@@ -13,17 +13,17 @@ import torch
 from sklearn.datasets import load_diabetes
 
 import anyorder as ao
-from anyorder.conditional import draws
-from anyorder.encoding import Encoding, LineCodec
 from anyorder.heads import Gaussian
-from anyorder.judged import judge, random_known
 from anyorder.model import AnyOrderModel
+from anyorder.model.sampling import draws
 from anyorder.networks import GaussianNetwork
-from anyorder.pooling import pool_over
 from anyorder.protocols import Canonical
 from anyorder.query import Query
-from anyorder.schema import Kind, Schema, Variable
-from anyorder.warp import Warp
+from anyorder.tasks.hidden_cells import judge, random_known
+from anyorder.tasks.pooling import pool_over
+from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 PICTURE = Path(__file__).parent / "images" / "calibration.png"
 

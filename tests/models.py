@@ -11,17 +11,19 @@ import pandas as pd
 import torch
 from torch import Tensor
 
-from anyorder.encoding import Encoding, LevelCodec, LineCodec
 from anyorder.heads import Categorical, Gaussian, GaussianMixture
 from anyorder.masking import Cardinality, Conditional, Mixture
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks import GaussianNetwork
 from anyorder.networks.base import MaskNetwork
-from anyorder.objectives import objective_for
 from anyorder.protocols import Canonical, Protocol
-from anyorder.schema import Kind, Schema, Variable
-from anyorder.train import Options, Rows, Trainer
-from anyorder.warp import Warp
+from anyorder.training.loop import Trainer
+from anyorder.training.objectives import objective_for
+from anyorder.training.options import Options
+from anyorder.training.rows import Rows
+from anyorder.variables.encoding import Encoding, LevelCodec, LineCodec
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 
 def gaussian_model(

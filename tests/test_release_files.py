@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,9 @@ import pytest
 
 import anyorder as ao
 
+import release
+
 FILES = Path(__file__).resolve().parent / "files"
-sys.path.insert(0, str(FILES))
-
-import release  # noqa: E402
-
 SAVED = sorted(FILES.glob("v*/*.anyorder"))
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import anyorder as ao
-from anyorder.checkpoint import model_from_bytes
+from anyorder.model.checkpoint import model_from_bytes
 from anyorder.sklearn import AnyOrderDensity, AnyOrderImputer
 
 TINY: dict[str, Any] = {

@@ -9,11 +9,11 @@ import torch
 
 from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, Gaussian, GaussianMixture, Head
 from anyorder.heads.gaussian import GaussianDistribution
-from anyorder.lattice import Lattice
 from anyorder.protocols import Canonical, Hashed, Protocol, Random
 from anyorder.query import Chain, Query
 from anyorder.testing import check_head, check_protocol
-from anyorder.warp import Warp
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.warp import Warp
 
 LATTICE = Lattice(0.0, 1.0, None, Warp.affine(10.0, 4.0))
 

@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 
 from anyorder.baselines import LatentModel
-from anyorder.conditional import draws as joint_draws
-from anyorder.gains import Goal, expected_gains
 from anyorder.model import AnyOrderModel
+from anyorder.model.sampling import draws as joint_draws
 from anyorder.query import Query
-from anyorder.uncertainty import UNCERTAINTIES
+from anyorder.questions.gains import Goal, expected_gains
+from anyorder.questions.uncertainty import UNCERTAINTIES
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]

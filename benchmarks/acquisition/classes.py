@@ -173,7 +173,7 @@ def by_cost(losses: Array, spent: Array) -> Array:
 
 def plot(found: dict[str, Any], path: Path) -> None:
     """Log-loss against columns, a panel a set; the last one against cost."""
-    from anyorder.plots import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
+    from anyorder.support.plotting import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
 
     colours = dict(
         zip(

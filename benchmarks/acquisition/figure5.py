@@ -35,7 +35,7 @@ from walk import Policy, acquire, at_random, by_reward, in_order, oracle
 
 import anyorder as ao
 from anyorder.baselines import MIWAE, VAE, Schedule
-from anyorder.uncertainty import UNCERTAINTIES
+from anyorder.questions.uncertainty import UNCERTAINTIES
 from sfarm_table1 import load
 
 from common import earlier, machine, print_rows, write_results
@@ -191,7 +191,7 @@ def show(values: np.ndarray) -> str:
 
 def plot(found: dict[str, Any], path: Path) -> None:
     """RMSE above, NLL below, a column a set."""
-    from anyorder.plots import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
+    from anyorder.support.plotting import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
 
     looks = {
         ROWS[0]: (BLUE, "-", 2.2),

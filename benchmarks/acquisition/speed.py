@@ -24,9 +24,9 @@ from sklearn.datasets import load_breast_cancer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import anyorder as ao
-from anyorder.gains import Goal, expected_gains
 from anyorder.model import AnyOrderModel
-from anyorder.uncertainty import UNCERTAINTIES
+from anyorder.questions.gains import Goal, expected_gains
+from anyorder.questions.uncertainty import UNCERTAINTIES
 
 from common import best_of, machine, print_rows, write_results
 

@@ -36,10 +36,10 @@ from anyorder.data import images as image_sets
 from anyorder.data.images import PictureSet
 from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
-from anyorder.image_options import PRESETS
-from anyorder.image_plots import grid, hidden, shades
-from anyorder.lattice import Lattice
-from anyorder.warp import Warp
+from anyorder.modalities.images.options import PRESETS
+from anyorder.modalities.images.plots import grid, hidden, shades
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.warp import Warp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES

@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from anyorder.data import images as image_sets
-from anyorder.image_core import encoded
-from anyorder.images import ImageModel
 from anyorder.masking import Cardinality
+from anyorder.modalities.images.core import encoded
+from anyorder.modalities.images.model import ImageModel
 from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 
@@ -190,7 +190,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
 
 def plot(found: dict[str, Any], path: Path) -> None:
     """What each row's own objective said of validation pictures while it trained."""
-    from anyorder.plots import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
+    from anyorder.support.plotting import BLUE, INK, ORANGE, RED, SOFT, new_figure, style
 
     figure = new_figure(6.4, 3.6)
     axes = figure.add_subplot()

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anyorder.image_core import encoded
-from anyorder.images import ImageModel
+from anyorder.modalities.images.core import encoded
+from anyorder.modalities.images.model import ImageModel
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from anyorder.data.images import PictureSet
-from anyorder.image_scores import energy_score, psnr, ssim
+from anyorder.modalities.images.scores import energy_score, psnr, ssim
 
 Array = NDArray[np.float64]
 JUDGE_STEPS = 3000  # of 128 pictures, about a minute

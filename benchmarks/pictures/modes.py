@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from anyorder.data import images as image_sets
 from anyorder.data.picture_files import write_picture
-from anyorder.image_plots import grid, hidden, shades
-from anyorder.images import ImageModel
+from anyorder.modalities.images.model import ImageModel
+from anyorder.modalities.images.plots import grid, hidden, shades
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, GROUPS

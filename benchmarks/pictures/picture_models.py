@@ -10,8 +10,8 @@ from typing import Any
 
 import anyorder as ao
 from anyorder.data.images import PictureSet
-from anyorder.image_options import ImageOptions
-from anyorder.images import ImageModel
+from anyorder.modalities.images.model import ImageModel
+from anyorder.modalities.images.options import ImageOptions
 
 ONE, SEVEN = "one uniform mode (ARDM)", "seven modes (SFARM)"
 ROWS: dict[str, dict[str, Any]] = {ONE: {"masking": {"name": "modes", "modes": ["random_pixels"]}}, SEVEN: {}}

@@ -18,9 +18,9 @@ import numpy as np
 import torch
 import typer
 
-from anyorder.image_core import image_model
-from anyorder.image_options import ImageOptions
-from anyorder.images import ImageModel
+from anyorder.modalities.images.core import image_model
+from anyorder.modalities.images.model import ImageModel
+from anyorder.modalities.images.options import ImageOptions
 from anyorder.protocols import Random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

@@ -22,8 +22,8 @@ from rich.console import Console
 import anyorder as ao
 from anyorder.data import images as image_sets
 from anyorder.data.picture_files import to_bytes, write_picture
-from anyorder.image_plots import grid, shades
-from anyorder.images import ImageModel
+from anyorder.modalities.images.model import ImageModel
+from anyorder.modalities.images.plots import grid, shades
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measures import features, frechet, inception_distance, judge_of

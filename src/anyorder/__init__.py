@@ -11,18 +11,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from anyorder.answer import Answer
-    from anyorder.conditional import Conditional, OrderSpread
     from anyorder.errors import UserError
-    from anyorder.estimate import Estimate
-    from anyorder.evidence import MISSING, Between, OneOf
-    from anyorder.image_fit import fit_images
-    from anyorder.loading import load
+    from anyorder.modalities.face import compress, decompress
+    from anyorder.modalities.images.fit import fit_images
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.load import load
+    from anyorder.modalities.tables.fit import fit
+    from anyorder.modalities.tables.model import TableModel
+    from anyorder.modalities.texts.fit import fit_text
+    from anyorder.modalities.texts.model import TextModel
+    from anyorder.questions.answer import Answer
+    from anyorder.questions.conditional import Conditional, OrderSpread
+    from anyorder.questions.estimate import Estimate
+    from anyorder.questions.evidence import MISSING, Between, OneOf
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
-    from anyorder.tables import TableModel, fit
-    from anyorder.text import TextModel
-    from anyorder.text_fit import fit_text
+    from anyorder.tasks.pooling import pool
 
 __version__ = "0.1.0"
 
@@ -32,44 +36,52 @@ __all__ = [
     "Between",
     "Conditional",
     "Estimate",
+    "ImageModel",
     "OneOf",
     "OrderSpread",
     "TableModel",
     "TextModel",
     "UserError",
     "__version__",
+    "compress",
+    "decompress",
     "fit",
     "fit_images",
     "fit_text",
     "load",
+    "pool",
 ]
 
 # Found on first use: importing torch takes seconds, and `anyorder --help` should not.
 _HOMES = {
-    "MISSING": "anyorder.evidence",
-    "Answer": "anyorder.answer",
-    "Between": "anyorder.evidence",
-    "Conditional": "anyorder.conditional",
-    "Estimate": "anyorder.estimate",
-    "OneOf": "anyorder.evidence",
-    "OrderSpread": "anyorder.conditional",
-    "TableModel": "anyorder.tables",
-    "TextModel": "anyorder.text",
-    "UserError": "anyorder.errors",
-    "fit": "anyorder.tables",
-    "fit_images": "anyorder.image_fit",
-    "fit_text": "anyorder.text_fit",
-    "load": "anyorder.loading",
+    "MISSING": "questions.evidence",
+    "Answer": "questions.answer",
+    "Between": "questions.evidence",
+    "Conditional": "questions.conditional",
+    "Estimate": "questions.estimate",
+    "ImageModel": "modalities.images.model",
+    "OneOf": "questions.evidence",
+    "OrderSpread": "questions.conditional",
+    "TableModel": "modalities.tables.model",
+    "TextModel": "modalities.texts.model",
+    "UserError": "errors",
+    "compress": "modalities.face",
+    "decompress": "modalities.face",
+    "fit": "modalities.tables.fit",
+    "fit_images": "modalities.images.fit",
+    "fit_text": "modalities.texts.fit",
+    "load": "modalities.load",
+    "pool": "tasks.pooling",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
-    "AnyOrderDensity": "anyorder.sklearn",
-    "AnyOrderImputer": "anyorder.sklearn",
+    "AnyOrderDensity": "sklearn",
+    "AnyOrderImputer": "sklearn",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'anyorder' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(f"anyorder.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,8 @@
 """scikit-learn's words for a table model: an imputer and a density, for pipelines and cross-validation.
 
 A thin shell: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
-:class:`~anyorder.tables.TableModel`, kept as ``model_``. An array without names has the columns ``x0``, ``x1``, ...
+:class:`~anyorder.modalities.tables.model.TableModel`, kept as ``model_``. An array without names has the columns
+``x0``, ``x1``, ...
 
 Where a model would refuse a row, a step of a pipeline must go on: a fold may hold what the others never showed. So by
 default the imputer takes a level never seen for unknown, with a warning; known cells come back as they were.
@@ -18,13 +19,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anyorder.cells import is_text
 from anyorder.data.frames import as_pandas, like_input
-from anyorder.encoding import Unseen
-from anyorder.engines import Engine
 from anyorder.errors import UserError
-from anyorder.missingness import Missingness
-from anyorder.tables import TableModel, fit
+from anyorder.modalities.tables.engines import Engine
+from anyorder.modalities.tables.fit import fit
+from anyorder.modalities.tables.model import TableModel
+from anyorder.variables.cells import is_text
+from anyorder.variables.encoding import Unseen
+from anyorder.variables.missingness import Missingness
 
 try:
     from sklearn.base import BaseEstimator, DensityMixin, TransformerMixin
@@ -146,7 +148,7 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
     Attributes
     ----------
     model_
-        The :class:`~anyorder.tables.TableModel`, for every other question.
+        The :class:`~anyorder.modalities.tables.model.TableModel`, for every other question.
     empty_features_
         Which columns had no value at ``fit``.
     """

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.heads.base import Head
-from anyorder.layout import Layout
 from anyorder.networks.base import Network
+from anyorder.networks.layout import Layout
 from anyorder.protocols.base import Protocol
 from anyorder.query import Chain, Query, ordered, padded_left
 

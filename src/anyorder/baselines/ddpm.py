@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
-from anyorder.networks.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
-from anyorder.networks.unet_trunk import Trunk
-from anyorder.threads import torch_threads
+from anyorder.networks.parts.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
+from anyorder.networks.parts.unet_trunk import Trunk
+from anyorder.support.threads import torch_threads
 
 
 @dataclass(frozen=True)

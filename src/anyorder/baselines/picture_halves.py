@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from anyorder.networks.unet_parts import Double, FromPatches, Halve, ResidualBlock, ToPatches, norm
+from anyorder.networks.parts.unet_parts import Double, FromPatches, Halve, ResidualBlock, ToPatches, norm
 
 
 class PictureEncoder(nn.Module):

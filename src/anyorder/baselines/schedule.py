@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
-from anyorder.threads import torch_threads
+from anyorder.support.threads import torch_threads
 
 VALIDATION_DRAWS = 20  # of z per held-out row
 

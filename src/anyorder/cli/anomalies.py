@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
+from anyorder.cli.loading import load, read
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues
-from anyorder.cli.tables import load, read
 from anyorder.errors import UserError
 
 
@@ -26,7 +26,7 @@ def anomalies(
     """The cells least probable given the rest of their rows, or the least probable rows; they are counted from 0."""
     if top < 1:
         raise UserError(f"--top must be at least 1, got {top}")
-    from anyorder.anomaly import row_scores
+    from anyorder.tasks.anomalies import row_scores
 
     loaded = load(model)
     frame = read(table, (*loaded.schema.missing, *(missing or ())))

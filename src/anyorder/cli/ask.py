@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyorder import show
-from anyorder.atomic import atomic_path
+from anyorder.cli import show
+from anyorder.cli.loading import load
 from anyorder.cli.options import Json, ModelFile, Seed
 from anyorder.cli.paths import check_picture, check_writable
-from anyorder.cli.tables import load
 from anyorder.errors import UserError
-from anyorder.grammar import Question, parse_question, write_question
-from anyorder.questions import Reply, reply_to
+from anyorder.questions.ask import Reply, reply_to
+from anyorder.questions.grammar import Question, parse_question, write_question
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from anyorder.tables import TableModel
+    from anyorder.modalities.tables.model import TableModel
 
 COLUMNS = ("question", "what", "value", "standard_error", "method", "error")
 
@@ -73,9 +73,10 @@ def ask(
     if reply.means:
         result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
     if plot is not None:
-        from anyorder import plots
+        from anyorder.questions import plots
+        from anyorder.support import plotting
 
-        plots.save_figure(plots.plot_answers(loaded.given(read.evidence), list(read.asked)), plot)
+        plotting.save_figure(plots.plot_answers(loaded.given(read.evidence), list(read.asked)), plot)
         result["plot"] = str(plot)
     if as_json:
         show.print_json(result)

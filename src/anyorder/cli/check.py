@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
+from anyorder.cli.loading import load, read
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile
 from anyorder.cli.paths import check_picture
-from anyorder.cli.tables import load, read
 from anyorder.errors import UserError
 
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyorder import show
-from anyorder.atomic import atomic_path
+from anyorder.cli import show
+from anyorder.cli.loading import load_any, read, write
 from anyorder.cli.options import Json, ModelFile
 from anyorder.cli.paths import check_table, check_writable
-from anyorder.cli.tables import load_any, read, write
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from anyorder.tables import TableModel
-    from anyorder.text import TextModel
+    from anyorder.modalities.tables.model import TableModel
+    from anyorder.modalities.texts.model import TextModel
 
 
 def compress(
@@ -39,8 +39,7 @@ def compress(
     if held_out is not None and calls is None:
         raise UserError("--held-out FILE says where the calls should go: give --calls too")
     loaded = _packer(model)
-    from anyorder.compress import compress as packed
-    from anyorder.text import TextModel
+    from anyorder.modalities.texts.model import TextModel
 
     if isinstance(loaded, TextModel):
         content: Any = _text(file)
@@ -48,7 +47,7 @@ def compress(
     else:
         content, spent = read(file, ()), calls
     size = file.stat().st_size if file.is_file() else 0
-    data = packed(loaded, content, calls=spent)
+    data = loaded.compress(content, calls=spent)
     with atomic_path(out) as beside:
         beside.write_bytes(data)
     facts = {"file": str(out), "bytes": len(data), "of": size, "bits_per_byte": 8 * len(data) / max(size, 1)}
@@ -63,22 +62,21 @@ def decompress(
     """Give back the text, or the cells of the table, that compress compressed with this model."""
     check_writable(out)
     loaded = _packer(model)
-    from anyorder.compress import decompress as unpacked
-    from anyorder.text import TextModel
+    from anyorder.modalities.texts.model import TextModel
 
     if not file.is_file():
         raise UserError(f"no file {str(file)!r}")
     if not isinstance(loaded, TextModel):
         check_table(out)
-        write(unpacked(loaded, file.read_bytes()), out)
+        write(loaded.decompress(file.read_bytes()), out)
         return
-    text = unpacked(loaded, file.read_bytes())
+    text = loaded.decompress(file.read_bytes())
     with atomic_path(out) as beside:
         beside.write_bytes(text.encode("utf-8", "surrogatepass"))  # bytes: line ends stay as they were
 
 
 def _packer(path: Path) -> TableModel | TextModel:
-    from anyorder.images import ImageModel
+    from anyorder.modalities.images.model import ImageModel
 
     model = load_any(path)
     if isinstance(model, ImageModel):

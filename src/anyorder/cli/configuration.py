@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anyorder.cli.tables import load
+from anyorder.cli.loading import load
 from anyorder.cli.toml import read_toml
 from anyorder.errors import UserError
 

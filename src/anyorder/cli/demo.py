@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.options import Json, Seed
 from anyorder.cli.paths import check_writable
 
@@ -22,7 +22,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Fit on data that comes with scikit-learn, hide cells, fill them, and write a report with pictures."""
-    from anyorder.demo import run_demo
+    from anyorder.cli.demos.tables import run_demo
 
     check_writable(out)
     result = run_demo(out, minutes=minutes, seed=seed, progress=sys.stderr.isatty() and not as_json)

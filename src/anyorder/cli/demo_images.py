@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.options import Json, Seed
 from anyorder.cli.paths import check_image
 
@@ -22,7 +22,7 @@ def demo_images(
     as_json: Json = False,
 ) -> None:
     """Fit scikit-learn's digits, hide parts of unseen ones, fill them, and draw a grid of the fills."""
-    from anyorder.demo_images import run_image_demo
+    from anyorder.cli.demos.images import run_image_demo
 
     check_image(out)
     result = run_image_demo(out, minutes=minutes, seed=seed, progress=sys.stderr.isatty() and not as_json)

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from anyorder.cli.images import fill_image
+from anyorder.cli.loading import load_any, read, write
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, UnseenValues
 from anyorder.cli.paths import check_apart, check_image, check_picture, check_table, check_writable
-from anyorder.cli.tables import load_any, read, write
 from anyorder.cli.texts import fill_text
 from anyorder.errors import UserError
-from anyorder.grammar import write_set
+from anyorder.questions.grammar import write_set
 
 
 def fill(
@@ -66,7 +66,7 @@ def fill(
     if not 0 < level < 1:
         raise UserError(f"--level must lie between 0 and 1, got {level:g}")
     if text is not None:
-        from anyorder.text import TextModel
+        from anyorder.modalities.texts.model import TextModel
 
         check_writable(out)
         check_picture(plot)
@@ -84,8 +84,8 @@ def fill(
     check_table(intervals)
     check_apart(**{"--out": out, "--intervals": intervals})
     found = load_any(model)
-    from anyorder.images import ImageModel
-    from anyorder.text import TextModel
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.texts.model import TextModel
 
     if isinstance(found, ImageModel):
         if table is None or mask is None or out is None:

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.configuration import read_bounds, read_configuration
+from anyorder.cli.loading import read
 from anyorder.cli.options import Json, Missing, TableFile
 from anyorder.cli.paths import check_folder, check_writable
-from anyorder.cli.tables import read
 from anyorder.errors import UserError
-from anyorder.grammar import parse_evidence, parse_names
+from anyorder.questions.grammar import parse_evidence, parse_names
 
 
 def fit(
@@ -72,7 +72,7 @@ def fit(
     check_folder(checkpoint, "--checkpoint")
     check_folder(tensorboard, "--tensorboard")
     frame = read(table, arguments.get("missing", ()))
-    from anyorder.tables import fit as fit_table
+    from anyorder.modalities.tables.fit import fit as fit_table
 
     model = fit_table(
         frame,

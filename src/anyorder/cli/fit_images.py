@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.images import is_array, read_pictures
 from anyorder.cli.options import Json
 from anyorder.cli.paths import check_folder, check_writable
@@ -50,7 +50,7 @@ def fit_images(
         check_writable(path)
     check_folder(checkpoint, "--checkpoint")
     check_folder(tensorboard, "--tensorboard")
-    from anyorder.image_fit import fit_images as fit
+    from anyorder.modalities.images.fit import fit_images as fit
 
     if levels is not None and not 2 <= levels <= 256:
         raise UserError(f"--levels must lie in 2..256, got {levels}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.options import Json
 from anyorder.cli.paths import check_folder, check_writable
 from anyorder.cli.toml import read_toml
@@ -44,7 +44,7 @@ def fit_text(
         check_writable(path)
     check_folder(checkpoint, "--checkpoint")
     check_folder(tensorboard, "--tensorboard")
-    from anyorder.text_fit import fit_text as fit
+    from anyorder.modalities.texts.fit import fit_text as fit
 
     model = fit(
         corpus,

@@ -10,11 +10,11 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.errors import UserError
 
 if TYPE_CHECKING:
-    from anyorder.images import ImageModel
+    from anyorder.modalities.images.model import ImageModel
 
 ARRAYS = (".npz", ".npy")
 
@@ -99,8 +99,8 @@ def fill_image(
 
     What is known is taken from the file itself, since a model of fewer levels holds it less exactly.
     """
-    from anyorder import image_plots
     from anyorder.data.picture_files import to_bytes, to_levels, write_picture
+    from anyorder.modalities.images import plots as image_plots
 
     given, known = one_picture(picture, model), read_mask(mask, model.shape)
     array = to_levels(given, model.levels)
@@ -127,8 +127,8 @@ def sample_images(
     model: ImageModel, count: int, *, out: Path, steps: int | None, temperature: float, seed: int, order: str
 ) -> None:
     """Write a square grid of pictures drawn from nothing."""
-    from anyorder import image_plots
     from anyorder.data.picture_files import write_picture
+    from anyorder.modalities.images import plots as image_plots
 
     drawn = image_plots.shades(
         model.sample(count, steps=steps, temperature=temperature, seed=seed, order=order), model.levels

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
+from anyorder.cli.loading import load_any
 from anyorder.cli.options import Json, ModelFile
-from anyorder.cli.tables import load_any
 
 
 def info(model: ModelFile, as_json: Json = False) -> None:
     """What a model file holds: its variables or alphabet, and how it was trained."""
     loaded = load_any(model)
-    from anyorder.images import ImageModel
-    from anyorder.text import TextModel
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.texts.model import TextModel
 
     if isinstance(loaded, TextModel | ImageModel):
         if as_json:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from anyorder import show
-from anyorder.cli.belief import axis_of, in_a_line
-from anyorder.cli.measure import (
+from anyorder.cli import show
+from anyorder.cli.acquisition_options import (
     Budget,
     Costs,
     Draws,
@@ -25,17 +24,18 @@ from anyorder.cli.measure import (
     read_costs,
     read_groups,
 )
+from anyorder.cli.loading import load
 from anyorder.cli.next import print_ranking
 from anyorder.cli.options import ModelFile, Seed
 from anyorder.cli.paths import check_writable
-from anyorder.cli.tables import load
+from anyorder.cli.sparkline import axis_of, in_a_line
 from anyorder.errors import UserError
-from anyorder.grammar import parse_evidence, parse_names
-from anyorder.measurements import DRAWS
+from anyorder.questions.grammar import parse_evidence, parse_names
+from anyorder.tasks.acquisition.measurements import DRAWS
 
 if TYPE_CHECKING:
-    from anyorder.acquire import NextQuestion
-    from anyorder.interview import Interview
+    from anyorder.tasks.acquisition.interview import Interview
+    from anyorder.tasks.acquisition.next_question import NextQuestion
 
 HELP = """a value answers the question; so does a range (30..40) or a set ({red, blue})
 skip            ask me later
@@ -71,7 +71,7 @@ def interview(
     seed: Seed = 0,
 ) -> None:
     """Be asked what is most worth knowing about a target, one question at a time, until nothing is worth its cost."""
-    from anyorder.interview import Interview, Setup, resumed
+    from anyorder.tasks.acquisition.interview import Interview, Setup, resumed
 
     if resume and transcript is None:
         raise UserError("--resume needs --transcript FILE: which interview to go on with")
@@ -96,10 +96,10 @@ def interview(
     )
     loaded = load(model)
     if resume and transcript is not None:
-        session = resumed(transcript, loaded, setup, draws=draws, seed=seed)
+        session = resumed(transcript, loaded.core, setup, draws=draws, seed=seed)
         typer.echo(f"resumed after {len(session.turns)} turns: {_known(session)}")
     else:
-        session = Interview(loaded, setup, draws, seed)
+        session = Interview(loaded.core, setup, draws, seed)
     session.tell(parse_evidence(given))
     _Terminal(session, transcript).run()
 
@@ -109,7 +109,7 @@ class _Terminal:
 
     def __init__(self, session: Interview, transcript: Path | None) -> None:
         self.session, self.transcript = session, transcript
-        self.axis = {name: axis_of(session.model[name]) for name in session.setup.about}
+        self.axis = {name: axis_of(session.believed(name)) for name in session.setup.about}
         self.ended = False
 
     def run(self) -> None:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyorder import show
-from anyorder.cli.belief import axis_of, in_a_line
-from anyorder.cli.measure import (
+from anyorder.cli import show
+from anyorder.cli.acquisition_options import (
     About,
     Budget,
     Costs,
@@ -24,14 +23,15 @@ from anyorder.cli.measure import (
     read_costs,
     read_groups,
 )
+from anyorder.cli.loading import load
 from anyorder.cli.options import Json, ModelFile, Seed
 from anyorder.cli.paths import check_picture
-from anyorder.cli.tables import load
-from anyorder.grammar import parse_evidence, parse_names
-from anyorder.measurements import DRAWS
+from anyorder.cli.sparkline import axis_of, in_a_line
+from anyorder.questions.grammar import parse_evidence, parse_names
+from anyorder.tasks.acquisition.measurements import DRAWS
 
 if TYPE_CHECKING:
-    from anyorder.acquire import NextQuestion
+    from anyorder.tasks.acquisition.next_question import NextQuestion
 
 SHOWN = 12  # candidates listed in the terminal
 LITTLE = 1e-3  # a contradiction that is not worth a word
@@ -79,10 +79,10 @@ def next_(
     )
     result: dict[str, Any] = {"given": evidence, **found.to_json()}
     if plot is not None:
-        from anyorder import plots
-        from anyorder.acquire_plots import plot_ranking
+        from anyorder.support import plotting
+        from anyorder.tasks.acquisition.plots import plot_ranking
 
-        plots.save_figure(plot_ranking(found), plot)
+        plotting.save_figure(plot_ranking(found), plot)
         result["plot"] = str(plot)
     if as_json:
         show.print_json(result)

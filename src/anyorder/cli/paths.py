@@ -21,10 +21,10 @@ def check_picture(path: Path | None) -> None:
     """As above, the ending must be one that a picture has, and what draws it must be installed."""
     if path is None:
         return
-    from anyorder import plots
+    from anyorder.support import plotting
 
-    plots.require_matplotlib()
-    plots.check_format(path)
+    plotting.require_matplotlib()
+    plotting.check_format(path)
     check_writable(path)
 
 

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from anyorder.cli.images import sample_images
+from anyorder.cli.loading import check_names, load_any, write
 from anyorder.cli.options import ModelFile, Seed
 from anyorder.cli.paths import check_image, check_table, check_writable
-from anyorder.cli.tables import check_names, load_any, write
 from anyorder.cli.texts import sample_text
 from anyorder.errors import UserError
-from anyorder.grammar import parse_evidence
+from anyorder.questions.grammar import parse_evidence
 
 
 def sample(
@@ -48,8 +48,8 @@ def sample(
         raise UserError(f"-n must be at least 1, got {count}")
     evidence = parse_evidence(given)
     found = load_any(model)
-    from anyorder.images import ImageModel
-    from anyorder.text import TextModel
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.texts.model import TextModel
 
     if isinstance(found, TextModel):
         if given or holes or temperature != 1:

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from anyorder import show
+from anyorder.cli import show
 from anyorder.cli.images import score_images
+from anyorder.cli.loading import check_names, load_any, read
 from anyorder.cli.options import Json, Missing, ModelFile, UnseenValues
-from anyorder.cli.tables import check_names, load_any, read
 from anyorder.cli.texts import score_text
 from anyorder.errors import UserError
-from anyorder.grammar import parse_names
+from anyorder.questions.grammar import parse_names
 
 
 def score(
@@ -42,8 +42,8 @@ def score(
     if orders < 1:
         raise UserError(f"--orders must be at least 1, got {orders}")
     loaded = load_any(model)
-    from anyorder.images import ImageModel
-    from anyorder.text import TextModel
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.texts.model import TextModel
 
     if isinstance(loaded, TextModel):
         from anyorder.data.text import read_corpus

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anyorder import plots, show
-from anyorder.atomic import atomic_path
+from anyorder.cli import show
 from anyorder.errors import UserError
+from anyorder.support import plotting
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
-    from anyorder.text import Filling, TextModel
+    from anyorder.modalities.texts.model import Filling, TextModel
 
 SURE, LIKELY = 0.8, 0.4  # green above, yellow above, red below
 GREEN, YELLOW, RED = 32, 33, 31
@@ -40,10 +41,10 @@ def fill_text(
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
     if plot is not None:
-        from anyorder.text_plots import plot_fillings
+        from anyorder.modalities.texts.plots import plot_fillings
 
         names = ["greedy"] if draws is None else [f"draw {number}" for number in range(1, draws + 1)]
-        plots.save_figure(plot_fillings(text, fillings, names), plot)
+        plotting.save_figure(plot_fillings(text, fillings, names), plot)
     if as_json or out is not None:
         facts = [_facts(filling) for filling in fillings]
         written = json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False) if as_json else None

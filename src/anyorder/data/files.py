@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from anyorder.atomic import atomic_path
-from anyorder.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
+from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
 TEXT_SUFFIXES = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None, ".psv": "|"}
 PARQUET_SUFFIXES = (".parquet", ".pq")

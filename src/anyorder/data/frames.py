@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from anyorder import advice
 from anyorder.errors import UserError
+from anyorder.variables import hints as advice
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:

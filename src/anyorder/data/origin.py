@@ -23,8 +23,8 @@ from typing import IO
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from anyorder.atomic import atomic_path
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 VARIABLE = "ANYORDER_DATA"
 CHUNK = 1 << 20

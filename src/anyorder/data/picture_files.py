@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from anyorder.atomic import atomic_path
 from anyorder.data.images import Pictures
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side

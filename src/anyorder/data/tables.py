@@ -18,7 +18,6 @@ A column with one value only is kept, with that one level. A column with no valu
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,9 +26,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from anyorder import advice
-from anyorder.cells import (
-    ISO_TIME,
+from anyorder.data.frames import as_pandas
+from anyorder.errors import UserError, nearest
+from anyorder.variables import hints as advice
+from anyorder.variables.cells import (
     LEADING_ZERO,
     NUMBER,
     Mask,
@@ -37,22 +37,18 @@ from anyorder.cells import (
     Series,
     all_match,
     any_match,
-    days,
     distinct,
-    has_zone,
     in_order,
     is_text,
     missing_cells,
     numbers,
     plain,
     refuse,
-    ticks,
-    times,
 )
-from anyorder.codecs import LARGEST_WHOLE, TRUTH
-from anyorder.data.frames import as_pandas
-from anyorder.errors import UserError, nearest
-from anyorder.schema import Kind, Level, Schema, Variable
+from anyorder.variables.codecs.lattice import LARGEST_WHOLE
+from anyorder.variables.codecs.level import TRUTH
+from anyorder.variables.schema import Kind, Level, Schema, Variable
+from anyorder.variables.times import ISO_TIME, ZONE, days, has_zone, text_zone, ticks, time_pattern, times
 
 Bounds: TypeAlias = tuple[float | None, float | None]
 MOST_ATOMS = 10
@@ -62,8 +58,6 @@ MOST_SPIKES = 3
 SPIKE_SHARE = 0.1
 """A value with that share of the known cells is an atom of a spiked column."""
 SPIKE_REPEATS = 10
-ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
-"""How a time ends that has a zone."""
 FEW_TEXTS = 20
 """Up to here a text column with a new text in every row may still be a small table, not an id."""
 
@@ -294,26 +288,6 @@ def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variab
     at_midnight = bool((days(read) % 1 == 0).all())
     resolution = "day" if at_midnight else "second" if bool((instants % 1_000_000 == 0).all()) else "microsecond"
     return Variable(name, Kind.DATETIME, dtype=dtype, resolution=resolution, zone=zone, form=form)
-
-
-def text_zone(texts: Series) -> tuple[str, str]:
-    """The clock of texts with a time zone, and how it is written after the time; mixed offsets are read as UTC."""
-    if not any_match(texts, rf".{{11,}}{ZONE}"):
-        return "", ""
-    found = re.search(ZONE + "$", str(texts.iloc[0]).strip())
-    if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):
-        return "UTC", "+00:00"
-    written = found.group()
-    return "UTC" if written == "Z" or written[1:].strip("0:") == "" else f"UTC{written[:3]}:{written[-2:]}", written
-
-
-def time_pattern(text: str, zone: str) -> str:
-    """The strftime pattern in which an ISO text is written, with ``zone`` after the time."""
-    if len(text) <= 10:
-        return "%Y-%m-%d"
-    clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
-    parts = {5: "%H:%M", 8: "%H:%M:%S"}.get(len(clock), "%H:%M:%S.%f")
-    return f"%Y-%m-%d{text[10]}{parts}{zone}"
 
 
 def _boolean(name: str, column: Series, missing: Mask) -> Variable:

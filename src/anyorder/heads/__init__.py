@@ -1,6 +1,7 @@
 """One-dimensional families: features in, a normalised distribution out. One family per file."""
 
-from anyorder.heads.base import Distribution, Head
+from anyorder.distributions.base import Distribution
+from anyorder.heads.base import Head
 from anyorder.heads.bernoulli import Bernoulli
 from anyorder.heads.binned import Binned
 from anyorder.heads.bounded import Bounded
@@ -13,7 +14,7 @@ from anyorder.heads.ordinal import Ordinal
 from anyorder.heads.spiked import Spiked
 from anyorder.heads.spline import Spline
 from anyorder.heads.student_mixture import StudentMixture
-from anyorder.registry import Registry
+from anyorder.support.registry import Registry
 
 heads: Registry[Head] = Registry("anyorder.heads", Head, "head")
 

@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from anyorder.heads.base import Distribution, Head
-from anyorder.registry import describe
+from anyorder.distributions.base import Distribution
+from anyorder.heads.base import Head
+from anyorder.support.registry import describe
 
 
 class HeadBank(nn.Module):

@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.heads.base import Distribution, Head
+from anyorder.distributions.base import Distribution
+from anyorder.heads.base import Head
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,13 +24,14 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite
+from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
-from anyorder.heads._quadrature import composite
-from anyorder.heads._tails import log_normal_between
-from anyorder.heads.base import Distribution, Head
-from anyorder.lattice import Lattice
-from anyorder.warp import Warp
+from anyorder.heads.base import Head
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.warp import Warp
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 REACH = 9.0  # normal scores beyond which nothing is left

@@ -19,12 +19,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.roots import first_crossing
+from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.errors import UserError
-from anyorder.heads._merging import Joins, with_fewest
 from anyorder.heads._mixture import draw
-from anyorder.heads._roots import first_crossing
-from anyorder.heads._sums import joint_rule, lattice_mean, lattice_of, rule_mean
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
+from anyorder.heads.histograms import Joins, with_fewest
 
 LEVELS = 128  # equally probable places of a member, where it has no quadrature of its own
 

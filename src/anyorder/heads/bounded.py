@@ -19,12 +19,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite
+from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
-from anyorder.heads._quadrature import composite
-from anyorder.heads._tails import log_normal_between
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
-from anyorder.lattice import Lattice
+from anyorder.variables.lattice import Lattice
 
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
 LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image

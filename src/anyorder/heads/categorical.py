@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
 
 
 @dataclass(frozen=True, eq=False)

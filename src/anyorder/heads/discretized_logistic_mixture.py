@@ -20,11 +20,11 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import by_component, in_parts, panels
+from anyorder.distributions.roots import increasing_root
 from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
-from anyorder.heads._quadrature import by_component, in_parts, panels
-from anyorder.heads._roots import increasing_root
-from anyorder.heads.base import Distribution
-from anyorder.lattice import Lattice
+from anyorder.variables.lattice import Lattice
 
 CELLS = 1024  # up to so many cells are summed one by one; beyond, an integral over the line stands for the sum
 LEFT_OUT = 1e-9  # probability outside the summed range of an endless lattice

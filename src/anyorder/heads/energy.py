@@ -22,12 +22,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite, tail_breaks
+from anyorder.distributions.roots import increasing_root
 from anyorder.errors import UserError, nearest
 from anyorder.heads._energy_network import EnergyNetwork
 from anyorder.heads._mixture import bounded, broad
-from anyorder.heads._quadrature import composite, tail_breaks
-from anyorder.heads._roots import increasing_root
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 
 NORMALISERS = ("quadrature", "importance")

@@ -11,9 +11,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.tails import finite, log_normal_between
 from anyorder.heads._mixture import bounded
-from anyorder.heads._tails import finite, log_normal_between
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)

@@ -3,8 +3,8 @@
     F(x) = S(Phi((x - location) / scale)),   p(x) = S'(Phi(.)) phi(.) / scale
 
 S is a monotone rational-quadratic spline of [0, 1] onto itself (Durkan et al., 2019, "Neural Spline Flows"; formulas in
-:mod:`anyorder.warp`). Inside it bends the normal into any shape; outside, where Phi is near 0 or 1, p is the normal's
-tail times an end slope. Density, cdf and quantile are closed forms: nothing is iterated.
+:mod:`anyorder.variables.warp`). Inside it bends the normal into any shape; outside, where Phi is near 0 or 1, p is the
+normal's tail times an end slope. Density, cdf and quantile are closed forms: nothing is iterated.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite, tail_breaks
+from anyorder.distributions.tails import FARTHEST, finite, log_difference
 from anyorder.errors import UserError
 from anyorder.heads._mixture import bounded
-from anyorder.heads._quadrature import composite, tail_breaks
-from anyorder.heads._tails import FARTHEST, finite, log_difference
-from anyorder.heads.base import Distribution, Head
+from anyorder.heads.base import Head
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 LEAST = 1e-4  # of the unit interval: no bin is narrower or lower, so that every slope stays a float

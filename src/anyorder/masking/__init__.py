@@ -2,27 +2,23 @@
 
 from anyorder.masking.base import Masking
 from anyorder.masking.bernoulli import Bernoulli
-from anyorder.masking.bottom_up import BottomUp
 from anyorder.masking.cardinality import Cardinality
 from anyorder.masking.conditional import Conditional
-from anyorder.masking.exterior_patch import ExteriorPatch
-from anyorder.masking.interior_patch import InteriorPatch
-from anyorder.masking.left_to_right import LeftToRight
+from anyorder.masking.directions import BottomUp, LeftToRight, RightToLeft, TopDown
 from anyorder.masking.mixture import Mixture
 from anyorder.masking.modes import Modes
 from anyorder.masking.observed import Observed
+from anyorder.masking.patches import ExteriorPatch, InteriorPatch
 from anyorder.masking.random_pixels import RandomPixels
-from anyorder.masking.right_to_left import RightToLeft
 from anyorder.masking.spans import Spans
 from anyorder.masking.stretch import Stretch
 from anyorder.masking.suffix import Suffix
 from anyorder.masking.targets import Targets
-from anyorder.masking.top_down import TopDown
 from anyorder.masking.two_stage import TwoStage
 from anyorder.masking.uniform import Uniform
 from anyorder.masking.univariate import Univariate
 from anyorder.masking.words import Words
-from anyorder.registry import Registry
+from anyorder.support.registry import Registry
 
 maskings: Registry[Masking] = Registry("anyorder.masking", Masking, "masking")
 

@@ -6,7 +6,7 @@ from anyorder.networks.causal_transformer import CausalTransformer
 from anyorder.networks.gaussian import GaussianNetwork
 from anyorder.networks.residual_mlp import ResidualMLP
 from anyorder.networks.unet import UNet
-from anyorder.registry import Registry
+from anyorder.support.registry import Registry
 
 networks: Registry[Network] = Registry("anyorder.networks", Network, "network")
 

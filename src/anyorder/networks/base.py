@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.layout import Layout
-from anyorder.missingness import without_partner
-from anyorder.networks.lookahead import BesideLookahead, Lookahead
+from anyorder.networks.layout import Layout
+from anyorder.networks.parts.lookahead import BesideLookahead, Lookahead
 from anyorder.query import Chain, Step, members
+from anyorder.variables.missingness import without_partner
 
 # Numbers a pass may hold per intermediate tensor: bounds memory (32 MB in float32), not results.
 NUMBERS_AT_ONCE = 1 << 23

@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.attention import TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import MaskNetwork
-from anyorder.networks.positions import Rotary, check_positions, positions_table
-from anyorder.networks.values import Readout, ValueEmbedding
+from anyorder.networks.parts.attention import TransformerBlock, begin_blocks, check_heads
+from anyorder.networks.parts.ends import Readout, ValueEmbedding
+from anyorder.networks.parts.positions import Rotary, check_positions, positions_table
 
 
 @dataclass(eq=False)

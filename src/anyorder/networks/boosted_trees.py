@@ -1,10 +1,10 @@
 """Boosted trees as a mask network: for every variable a tree of questions about its bins or levels, each boosted.
 
 LightGBM takes unknown inputs natively, so one set of trees answers p(x_i | x_e) for every e it was shown
-(:mod:`anyorder.boosting` shows it random ones). The probabilities of the answers along the way to a class multiply
-(:mod:`anyorder.splits`); a little of the marginal is mixed in, so that no value is ever ruled out by a leaf that
-happens not to hold it. The trees are kept as LightGBM's own text, compressed, in one buffer of bytes: exact to the
-last digit, and nothing in it can run.
+(:mod:`anyorder.training.trees.growing` shows it random ones). The probabilities of the answers along the way to a class
+multiply (:mod:`anyorder.networks.parts.halving`); a little of the marginal is mixed in, so that no value is ever ruled
+out by a leaf that happens not to hold it. The trees are kept as LightGBM's own text, compressed, in one buffer of
+bytes: exact to the last digit, and nothing in it can run.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.layout import Layout
 from anyorder.networks.base import MaskNetwork
-from anyorder.splits import Split
+from anyorder.networks.layout import Layout
+from anyorder.networks.parts.halving import Split
 
 
 @dataclass(eq=False)

@@ -18,11 +18,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.attention import Cache, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.base import ChainNetwork, Walk
-from anyorder.networks.lookahead import Lookahead
-from anyorder.networks.positions import Rotary, check_positions, positions_table
-from anyorder.networks.values import Readout, ValueEmbedding
+from anyorder.networks.parts.attention import Cache, TransformerBlock, begin_blocks, check_heads
+from anyorder.networks.parts.ends import Readout, ValueEmbedding
+from anyorder.networks.parts.lookahead import Lookahead
+from anyorder.networks.parts.positions import Rotary, check_positions, positions_table
 from anyorder.query import PAD, Chain, ordered
 
 

@@ -1,9 +1,9 @@
 """The U-Net: the mask network of pictures (ARDM, SFARM appendix A.2, MAC section 4.2).
 
 The known picture and its mask enter pixel by pixel, or in small squares of pixels, three quarters of the channels for
-the picture and one quarter for the mask, and go through the trunk (:mod:`anyorder.networks.unet_trunk`). Every block
-hears of the step (how much of the picture is known) and, if the model was trained in several masking modes, of the
-mode. A value of an unknown pixel is zeroed before anything sees it.
+the picture and one quarter for the mask, and go through the trunk (:mod:`anyorder.networks.parts.unet_trunk`). Every
+block hears of the step (how much of the picture is known) and, if the model was trained in several masking modes, of
+the mode. A value of an unknown pixel is zeroed before anything sees it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.networks.base import FARTHEST, MaskNetwork
-from anyorder.networks.colour import CHANNELS, PER_COMPONENT, coupled
-from anyorder.networks.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
-from anyorder.networks.unet_trunk import Trunk
+from anyorder.networks.parts.colour import CHANNELS, PER_COMPONENT, coupled
+from anyorder.networks.parts.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
+from anyorder.networks.parts.unet_trunk import Trunk
 
 
 @dataclass(eq=False)
@@ -32,7 +32,7 @@ class UNet(MaskNetwork):
     ``attention``: pixels attend to each other at the lowest resolution, after every block there (``"every"``), in the
     middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of. ``entry``:
     the width at which picture and mask come in, ``channels`` if it is 0. ``coupled``: the number of levels of a colour
-    picture whose channels share one mixture a pixel (:mod:`anyorder.networks.colour`); 0 answers for them apart.
+    picture whose channels share one mixture a pixel (:mod:`anyorder.networks.parts.colour`); 0 answers for them apart.
     ``patch``: so many pixels a side come in as one position of the trunk and leave it as theirs again, which costs
     a fraction of the time where positions are what is dear.
     """

@@ -5,7 +5,7 @@ from anyorder.protocols.canonical import Canonical
 from anyorder.protocols.hashed import Hashed
 from anyorder.protocols.pixelwise import Pixelwise
 from anyorder.protocols.random import Random
-from anyorder.registry import Registry
+from anyorder.support.registry import Registry
 
 protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")
 

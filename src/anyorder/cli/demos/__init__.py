@@ -1,0 +1,1 @@
+"""The demonstrations: the main job on data that everyone has."""

@@ -1,0 +1,134 @@
+"""One self-contained HTML page: headings, text, tables and pictures, nothing fetched from elsewhere."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anyorder.cli.show import number
+from anyorder.support.atomic import atomic_path
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure and what to see in it."""
+
+    figure: Figure
+    caption: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, then text, a table, pictures and code, whichever there are, in this order.
+
+    ``table`` is one mapping a row. ``best`` names columns whose best cell is set in bold: "max" or "min".
+    """
+
+    heading: str
+    text: str = ""
+    table: Sequence[Mapping[str, Any]] = ()
+    best: Mapping[str, str] | None = None
+    pictures: Sequence[Picture] = ()
+    code: str = ""
+
+
+def write_report(path: Path, title: str, sections: Sequence[Section], *, subtitle: str = "") -> None:
+    """Write the page; a report that stood there before is replaced whole or not at all."""
+    body = "\n".join(_section(section) for section in sections)
+    page = _PAGE.format(title=html.escape(title), subtitle=html.escape(subtitle), style=_STYLE, body=body)
+    with atomic_path(path) as target:
+        target.write_text(page, encoding="utf-8")
+
+
+def _section(section: Section) -> str:
+    parts = [f"<h2>{html.escape(section.heading)}</h2>"]
+    parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
+    if section.table:
+        parts.append(_table(section.table, section.best or {}))
+    parts += [_picture(picture) for picture in section.pictures]
+    if section.code:
+        parts.append(f"<pre><code>{html.escape(section.code)}</code></pre>")
+    return "<section>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _table(rows: Sequence[Mapping[str, Any]], best: Mapping[str, str]) -> str:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    winners = {}
+    for name, way in best.items():
+        values = [row[name] for row in rows if isinstance(row.get(name), int | float)]
+        winners[name] = (max if way == "max" else min)(values) if values else None
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    lines = []
+    for row in rows:
+        cells = []
+        for name in names:
+            value = row.get(name)
+            kind = "number" if isinstance(value, int | float) or value is None else "text"
+            shown = html.escape(_cell(value))
+            won = name in winners and value is not None and value == winners[name]
+            cells.append(f'<td class="{kind}">{f"<b>{shown}</b>" if won else shown}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) and abs(value) < 1000 else number(value)
+
+
+def _picture(picture: Picture) -> str:
+    buffer = io.BytesIO()
+    picture.figure.savefig(buffer, format="png", dpi=144)
+    data = base64.b64encode(buffer.getvalue()).decode("ascii")
+    caption = html.escape(picture.caption)
+    return (
+        f'<figure><img alt="{caption}" src="data:image/png;base64,{data}"><figcaption>{caption}</figcaption></figure>'
+    )
+
+
+_STYLE = """
+:root { color-scheme: light; --ink: #22303c; --soft: #5d6b78; --line: #e4e9ed; --accent: #2f6f9f; }
+* { box-sizing: border-box; }
+body { margin: 0; background: #f6f8f9; color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; }
+main { max-width: 60rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+header { border-left: 4px solid var(--accent); padding-left: 1rem; margin-bottom: 2rem; }
+h1 { margin: 0; font-size: 1.9rem; line-height: 1.2; }
+header p { margin: .4rem 0 0; color: var(--soft); }
+section { background: white; border: 1px solid var(--line); border-radius: 10px;
+  padding: 1.2rem 1.6rem; margin: 1.2rem 0; }
+h2 { margin: .2rem 0 .6rem; font-size: 1.2rem; }
+p { max-width: 46rem; }
+table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); text-align: left; }
+th { font-weight: 600; font-size: .85rem; color: var(--soft); vertical-align: bottom; max-width: 11rem; }
+td.number { text-align: right; padding-right: 1.6rem; }
+figure { margin: 1rem 0; }
+img { max-width: 100%; height: auto; display: block; }
+figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; max-width: 46rem; }
+pre { background: #f1f4f6; border-radius: 8px; padding: .9rem 1.1rem; overflow-x: auto; font-size: .86rem; }
+"""
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<header><h1>{title}</h1><p>{subtitle}</p></header>
+{body}
+</main>
+</body>
+</html>
+"""

@@ -1,0 +1,211 @@
+"""What the command line prints: every result is first a plain dictionary, then either JSON or a table of it.
+
+So ``--json`` and the text can never say different things.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape as escape_markup
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from anyorder.questions.answer import Answer
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
+
+
+def visible(text: str) -> str:
+    """A name or level on one line: line breaks and a terminal's own codes written out."""
+    letters = (repr(letter)[1:-1] if letter < " " or "\x7f" <= letter <= "\x9f" else letter for letter in text)
+    return "".join(letters)
+
+
+def escape(text: str) -> str:
+    """The same where markup is understood: none of it is."""
+    return escape_markup(visible(text))
+
+
+def answer_facts(answer: Answer) -> dict[str, Any]:
+    """The facts of one answer: probabilities where it is discrete, moments and quantiles where it is a number."""
+    facts: dict[str, Any] = {"kind": answer.kind}
+    errors: dict[str, Any] = {}
+    if answer.variable.levels or answer.kind == "spiked":
+        pairs = list(answer.probs().items())
+        errors["probs"] = {str(level): standard_error(probability) for level, probability in pairs}
+        if answer.kind in UNORDERED:
+            pairs.sort(key=lambda pair: -pair[1])
+        facts["probs"] = {str(level): float(probability) for level, probability in pairs}
+    if answer.kind not in UNORDERED:
+        if answer.kind != "ordinal":  # levels have an order but no distance
+            mean, deviation = answer.mean(), answer.std()
+            facts["mean"], facts["std"] = plain(mean), plain(deviation)
+            errors["mean"], errors["std"] = standard_error(mean), standard_error(deviation)
+        values = answer.quantile(list(QUANTILES))
+        facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
+    if hasattr(answer, "method"):  # an estimate under ranges says how good it is
+        facts["standard_errors"], facts["method"] = errors, answer.method
+    return facts
+
+
+def standard_error(value: Any) -> float:
+    """Of a number that has one; 0 where it is exact."""
+    return float(getattr(value, "standard_error", 0.0))
+
+
+def estimate_facts(value: Any) -> dict[str, Any]:
+    """A number, its standard error and how it was found."""
+    return {"value": plain(value), "standard_error": standard_error(value), "method": getattr(value, "method", "exact")}
+
+
+def plain(value: Any) -> Any:
+    """Values of numpy, pandas and torch as what JSON knows; a number that is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, str) or value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.ndarray):
+        return [plain(item) for item in value.tolist()]
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(item) for item in value]
+    # Dates print themselves as ISO text; their `.item()`, where they have one, would lose the unit.
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):  # an Estimate too, which prints itself with its error
+        return float(value) if math.isfinite(value) else None
+    return value if isinstance(value, int | bool) else str(value)
+
+
+def as_json(result: Mapping[str, Any]) -> str:
+    """One JSON object, as text."""
+    return json.dumps(plain(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def print_json(result: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    sys.stdout.write(as_json(result))
+
+
+def print_answers(result: Mapping[str, Any]) -> None:
+    """The table of ``ask``."""
+    console = _console()
+    console.print(f"[dim]{escape(result['question'])}[/dim]")
+    answers: Mapping[str, Any] = result["answers"]
+    for times in (False, True):
+        shown = {n: facts for n, facts in answers.items() if "mean" in facts and (facts["kind"] == "datetime") is times}
+        if not shown:
+            continue
+        table = _table("variable", "mean", "std (days)" if times else "std", *(f"{level:.0%}" for level in QUANTILES))
+        for name, facts in shown.items():
+            cells = [facts["mean"], facts["std"], *facts["quantiles"].values()]
+            table.add_row(escape(name), *(_moment(cell) if times else number(cell) for cell in cells))
+        console.print(table)
+    for name, facts in answers.items():
+        if "probs" not in facts:
+            continue
+        table = _table(name, "probability", "")
+        for level, probability in facts["probs"].items():
+            table.add_row(escape(level), f"{probability:.4f}", f"[blue]{'━' * round(24 * probability)}[/blue]")
+        console.print(table)
+    methods = sorted({facts["method"] for facts in answers.values() if "method" in facts})
+    if methods:
+        found = {name: facts.get("standard_errors", {}).get("mean", 0.0) for name, facts in answers.items()}
+        errors = ", ".join(f"{name} {error:.2g}" for name, error in found.items() if error)
+        remark = f"; standard errors of the means: {errors}" if errors else ""
+        console.print(f"[dim]{escape(', '.join(methods) + remark)}[/dim]")
+    if "log_prob" in result:
+        asked = ", ".join(f"{name}={value}" for name, value in result["values"].items())
+        spread = f" ± {number(result['standard_error'])}" if result.get("standard_error") else ""
+        console.print(f"log p({escape(asked)}) = [bold]{number(result['log_prob'])}[/bold]{spread} nats")
+    for name in ("probability", "entropy", "mutual_information"):
+        if name in result:
+            unit = "" if name == "probability" else " nats"
+            console.print(f"{name.replace('_', ' ')} {_give_or_take(result[name], unit)}")
+    for name, mean in result.get("means", {}).items():
+        console.print(f"{escape(f'E[{name}]')} = {_give_or_take(mean)}")
+
+
+def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
+    error = facts["standard_error"]
+    if not error:
+        return f"[bold]{escape(number(facts['value']))}[/bold]{unit} [dim](exact)[/dim]"
+    return f"[bold]{escape(number(facts['value']))}[/bold] ± {error:.2g}{unit} [dim]({escape(facts['method'])})[/dim]"
+
+
+def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:
+    """Nested facts as two columns, the names joined by dots."""
+    table = _table(title or "", "", head=False)
+    for name, value in _flat(result):
+        table.add_row(f"[dim]{escape(name)}[/dim]", escape(number(value)))
+    _console().print(table)
+
+
+def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
+    """One line a row, its columns named by the keys of the first one."""
+    table = _table(*rows[0])
+    for row in rows:
+        table.add_row(*(escape(number(value)) for value in row.values()))
+    _console().print(table)
+
+
+def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
+    """The variables of a model: name, kind, levels."""
+    table = _table("variable", "kind", "levels", numeric=False)
+    for variable in variables:
+        levels = [str(level) for level in variable["levels"]]
+        shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
+        table.add_row(escape(variable["name"]), variable["kind"], escape(shown))
+    _console().print(table)
+
+
+def number(value: Any) -> str:
+    """Short and readable: five significant figures, whole numbers whole, dates to the second."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e7 else f"{value:.5g}"
+    if isinstance(value, list):
+        return ", ".join(number(item) for item in value[:8]) + (", ..." if len(value) > 8 else "")
+    return str(value)
+
+
+def _moment(value: Any) -> str:
+    """A time without what is zero in it."""
+    return value[:16].replace("T", " ").removesuffix(" 00:00") if isinstance(value, str) else number(value)
+
+
+def _console() -> Console:
+    # A pipe has no width; 80 columns would break long names and dates apart.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+
+
+def _table(*names: str, head: bool = True, numeric: bool = True) -> Table:
+    table = Table(box=None, show_header=head, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for index, name in enumerate(names):
+        right = numeric and head and index > 0 and bool(name)
+        table.add_column(escape(name), justify="right" if right else "left", overflow="fold")
+    return table
+
+
+def _flat(facts: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", value

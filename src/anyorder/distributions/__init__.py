@@ -1,0 +1,1 @@
+"""One-dimensional distributions: the contract, and what can be made of any of them."""

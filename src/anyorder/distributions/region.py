@@ -1,0 +1,206 @@
+"""A part of one variable's values, in model units: its probability under a distribution, and draws from inside it.
+
+    P(low <= X <= high) = F(high) - F(just below low),        x = F^-1(F(just below low) + u P)
+
+Both ends belong to a region, so on lattices and levels the cdf is taken half a step outside. Everything is float64.
+Where the difference of two cdfs would leave few digits, in the upper tail above all, the family itself says the
+logarithm of the probability (:meth:`~anyorder.distributions.base.Distribution.log_between`), and draws are found by
+halving.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.sums import lattice_of
+
+LITTLE = 1e-4  # a difference of cdfs has an absolute error of 1e-16: below this probability twelve digits are not left
+LEAST = math.log(1e-300)  # less than this is nothing, as in the lower tail, where a cdf of float64 ends
+DOUBLINGS, HALVINGS = 60, 80
+
+
+class Region(ABC):
+    """Some of the values of a variable."""
+
+    @abstractmethod
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        """log P(X in the region), -inf where it has none."""
+
+    @abstractmethod
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The quantile at ``level`` of the distribution cut to the region."""
+
+    @abstractmethod
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        """Which values lie inside."""
+
+    @abstractmethod
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """P(X <= value and X in the region)."""
+
+
+@dataclass(frozen=True)
+class Points(Region):
+    """A set of levels or lattice points, ascending."""
+
+    values: tuple[float, ...]
+
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        return self._each(distribution).logsumexp(0)
+
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        each = self._each(distribution)
+        share = (each - each.logsumexp(0)).nan_to_num(nan=0.0).exp()
+        reached = share.cumsum(0)[:-1]  # the last point takes what rounding leaves over
+        shape = torch.broadcast_shapes(level.shape, distribution.shape)
+        below = reached.reshape(len(reached), *(1,) * (len(shape) - reached.ndim + 1), *reached.shape[1:]) < level
+        return torch.tensor(self.values, dtype=torch.float64)[below.sum(0)].expand(shape)
+
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        gaps = (value.double()[..., None] - torch.tensor(self.values, dtype=torch.float64)).abs()
+        return gaps.amin(-1) <= 1e-9 * value.double().abs().clamp(min=1)
+
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        each = self._each(distribution).exp()
+        slack = 1e-9 * value.double().abs().clamp(min=1)
+        terms = (torch.where(point <= value + slack, mass, 0.0) for point, mass in zip(self.values, each, strict=True))
+        return torch.stack(list(terms)).sum(0)
+
+    def _each(self, distribution: Distribution) -> Float[Tensor, "points *batch"]:
+        points = torch.tensor(self.values, dtype=torch.float64)
+        return torch.stack([distribution.log_prob(point.expand(distribution.shape)).double() for point in points])
+
+
+@dataclass(frozen=True)
+class Interval(Region):
+    """From ``least`` to ``most``.
+
+    ``before`` and ``upto`` are where the cdf is taken: the same places on a line, half a step outside on a lattice.
+    """
+
+    least: float
+    most: float
+    before: float
+    upto: float
+
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        _, mass = self._ends(distribution)
+        nats = mass.log()
+        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+            exact = self._log_between(distribution, self.before)
+            nats = torch.where(mass < LITTLE, exact.masked_fill(exact < LEAST, -math.inf), nats)
+        return nats
+
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        lower, mass = self._ends(distribution)
+        # Never quite zero: the quantile at 0 of an open tail is no number.
+        at = (lower + level * mass).clamp(min=1e-300, max=1 - 1e-16)
+        found = distribution.quantile(at).double()
+        # A lower tail has all its digits in the level; of an upper one they are lost.
+        few = (mass < LITTLE) & (lower > 0.5)
+        if _keeps_digits(distribution) and bool(few.any()):
+            found = torch.where(few, self._from_above(distribution, level), found)
+        return found.clamp(self.least, self.most).nan_to_num(nan=0.0)
+
+    def _from_above(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """Where so much of the region lies above that ``level`` of it lies below, by halving."""
+        nats = self._log_between(distribution, self.before) + torch.log1p(-level.double().clamp(max=1 - 1e-16))
+        low = torch.full_like(nats, self.before)
+        high = torch.full_like(nats, self.upto)
+        if math.isinf(self.upto):
+            step = torch.ones_like(nats)
+            for _ in range(DOUBLINGS):
+                short = self._log_between(distribution, low + step) > nats
+                if not bool(short.any()):
+                    break
+                step = torch.where(short, 2 * step, step)
+            high = low + step
+        for _ in range(HALVINGS):
+            middle = low + (high - low) / 2
+            short = self._log_between(distribution, middle) > nats
+            low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+        lattice = lattice_of(distribution) if distribution.discrete else None
+        return high if lattice is None else lattice.nearest(low)
+
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        return (value >= self.before) & (value <= self.upto)
+
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        lower, mass = self._ends(distribution)
+        reached = (distribution.cdf(value.double()).double() - lower).clamp(min=0.0)
+        whole = self.log_mass(distribution).exp()
+        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+            end = value.double().clamp(self.before, self.upto)
+            exact = distribution.log_between(torch.full_like(end, self.before), end).double().exp()
+            reached = torch.where(mass < LITTLE, exact.masked_fill(value < self.before, 0.0), reached)
+        return torch.where(value >= self.most, whole, torch.minimum(reached, whole))
+
+    def _log_between(self, distribution: Distribution, start: float | Tensor) -> Float[Tensor, "*batch"]:
+        """log P(start <= X, and X in the region)."""
+        place = torch.as_tensor(start, dtype=torch.float64).expand(
+            torch.broadcast_shapes(torch.as_tensor(start).shape, distribution.shape)
+        )
+        return distribution.log_between(place, torch.full_like(place, self.upto)).double()
+
+    def _ends(self, distribution: Distribution) -> tuple[Tensor, Tensor]:
+        """P(X below the region) and P(X inside it)."""
+        lower = _at(distribution.cdf, distribution, self.before, 0.0)
+        mass = (_at(distribution.cdf, distribution, self.upto, 1.0) - lower).clamp(min=0.0)
+        return lower, mass
+
+
+@dataclass(frozen=True)
+class Nothing(Region):
+    """What cannot happen: values outside the bounds of a variable."""
+
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        return torch.full(distribution.shape, -math.inf, dtype=torch.float64)
+
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return torch.zeros(torch.broadcast_shapes(level.shape, distribution.shape), dtype=torch.float64)
+
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        return torch.zeros_like(value, dtype=torch.bool)
+
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
+
+
+def _keeps_digits(distribution: Distribution) -> bool:
+    """Whether the family has a way of its own to say a small probability, or only the difference of its cdfs."""
+    return type(distribution).log_between is not Distribution.log_between
+
+
+def _at(function: object, distribution: Distribution, place: float, without: float) -> Float[Tensor, "*batch"]:
+    if math.isinf(place):
+        return torch.full(distribution.shape, without, dtype=torch.float64)
+    value: Tensor = function(torch.full(distribution.shape, place, dtype=torch.float64))  # type: ignore[operator]
+    return value.double()
+
+
+def intersection(one: Region, other: Region) -> Region | None:
+    """What lies in both; None where nothing does."""
+    if isinstance(one, Nothing) or isinstance(other, Nothing):
+        return None
+    if isinstance(one, Interval) and isinstance(other, Interval):
+        least, most = max(one.least, other.least), min(one.most, other.most)
+        before, upto = max(one.before, other.before), min(one.upto, other.upto)
+        return Interval(least, most, before, upto) if before < upto else None
+    points, rest = (one, other) if isinstance(one, Points) else (other, one)
+    assert isinstance(points, Points)
+    inside = tuple(value for value in points.values if bool(rest.contains(torch.tensor(value, dtype=torch.float64))))
+    return Points(inside) if inside else None
+
+
+def agreement(one: float | Region, other: float | Region) -> float | Region | None:
+    """What two statements about one variable leave of it, each a value or a region; None where they contradict."""
+    regions = [said if isinstance(said, Region) else Points((said,)) for said in (one, other)]
+    shared = intersection(*regions)
+    return shared.values[0] if isinstance(shared, Points) and len(shared.values) == 1 else shared

@@ -1,0 +1,1 @@
+"""Tables, texts and pictures: what they share, and a folder for each."""

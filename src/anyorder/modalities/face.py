@@ -1,0 +1,63 @@
+"""What every fitted model has, whatever it is a model of: a core, a card, a file.
+
+A face speaks in the units of its modality (columns, characters, pixels) and asks the core, which knows only flat
+``[batch, variables]`` tensors. The card says how the model came to be, and of which modality it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.model.checkpoint import model_from_bytes, model_to_bytes, save_model
+from anyorder.variables.schema import Schema
+
+
+class FittedModel:
+    """The shared half of :class:`TableModel`, :class:`TextModel` and :class:`ImageModel`.
+
+    A final subclass has a ``modality``, the name that its card carries, and says in ``noun`` what it is a model of.
+    """
+
+    modality: ClassVar[str]
+    noun: ClassVar[str]
+
+    def __init__(self, core: AnyOrderModel, card: dict[str, Any]) -> None:
+        self.core = core
+        self.card = card
+
+    def __getstate__(self) -> bytes:
+        # Processes of a parallel cross-validation hand models to each other: as bytes of a model file, never as code.
+        return model_to_bytes(self.core, self.card)
+
+    def __setstate__(self, state: bytes) -> None:
+        self.core, self.card = model_from_bytes(state)
+
+    @property
+    def schema(self) -> Schema:
+        """The variables of the model."""
+        return self.core.schema
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as one ``.anyorder`` file, atomically."""
+        save_model(self.core, self.card, path)
+
+    def compress(self, data: Any, **options: Any) -> bytes:
+        """The data in as few bytes as the model can; the same model gives them back."""
+        raise UserError(f"a model of {self.noun} cannot compress; texts and tables can be compressed")
+
+    def decompress(self, data: bytes) -> Any:
+        """What :meth:`compress` compressed with this model."""
+        raise UserError(f"a model of {self.noun} cannot decompress; texts and tables can be compressed")
+
+
+def compress(model: FittedModel, data: Any, **options: Any) -> bytes:
+    """A text, or the rows of a frame, in as few bytes as the model can."""
+    return model.compress(data, **options)
+
+
+def decompress(model: FittedModel, data: bytes) -> Any:
+    """What :func:`compress` compressed with this model."""
+    return model.decompress(data)

@@ -1,0 +1,1 @@
+"""Pictures: one pixel, or one channel of it, a variable."""

@@ -1,0 +1,19 @@
+"""Reading a model file of any modality."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from anyorder.modalities.images.model import ImageModel
+from anyorder.modalities.tables.model import TableModel
+from anyorder.modalities.texts.model import TextModel
+from anyorder.model.checkpoint import load_model
+
+FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
+
+
+def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | ImageModel:
+    """Read a model file, of a table, of texts or of pictures; answers are bit-identical to those before saving."""
+    core, card = load_model(path, device=device)
+    # Cards of tables did not name their modality before files of version 2.
+    return FACES[card.get("modality", TableModel.modality)](core, card)

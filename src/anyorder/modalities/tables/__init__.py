@@ -1,0 +1,1 @@
+"""Tables: one column a variable."""

@@ -1,0 +1,1 @@
+"""Texts: one position of a window a variable."""

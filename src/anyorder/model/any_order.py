@@ -1,0 +1,229 @@
+"""AnyOrderModel: network + heads + protocol over the variables of a schema.
+
+$$\\log p(x_u \\mid x_e) = \\sum_t \\log p_\\theta(x_{u_t} \\mid x_e, x_{u_{<t}}),$$
+
+where the protocol chooses the order u_1, u_2, ... Everything here is in model units, on flat
+``[batch, variables]`` tensors; :mod:`anyorder.questions.conditional` speaks in the units of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from anyorder.heads import Head, heads
+from anyorder.heads.bank import HeadBank
+from anyorder.heads.blend import Blend
+from anyorder.networks import ChainNetwork, Network, Walk, networks
+from anyorder.networks.base import rows_at_once
+from anyorder.networks.blend import BlendWalk
+from anyorder.networks.layout import Layout
+from anyorder.protocols import Protocol, protocols
+from anyorder.query import Chain, Query, ordered
+from anyorder.support.registry import describe
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.missingness import partner_known, without_partner
+from anyorder.variables.schema import Schema
+
+
+class AnyOrderModel(nn.Module):
+    """One joint distribution that answers every conditional query about its variables."""
+
+    def __init__(self, encoding: Encoding, network: Network, heads_: Sequence[Head], protocol: Protocol) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.network = network
+        self.heads = HeadBank(heads_)
+        self.protocol = protocol
+
+    @classmethod
+    def build(
+        cls,
+        encoding: Encoding,
+        heads_: Sequence[Head],
+        network: dict[str, Any],
+        protocol: Protocol,
+        *,
+        seed: int,
+    ) -> AnyOrderModel:
+        """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            net = networks.build(network, layout=layout_of(encoding.schema, heads_))
+        model = cls(encoding, net, heads_, protocol)
+        starts = torch.zeros(len(heads_), net.layout.width)
+        for variable, head in enumerate(heads_):
+            starts[variable, : head.size] = head.start()
+        net.begin(starts)
+        return model
+
+    @property
+    def schema(self) -> Schema:
+        return self.encoding.schema
+
+    @property
+    def variables(self) -> int:
+        return len(self.heads)
+
+    @property
+    def device(self) -> torch.device:
+        tensor = next(self.network.parameters(), None)
+        return next(self.network.buffers()).device if tensor is None else tensor.device
+
+    def description(self) -> dict[str, Any]:
+        """Everything but the weights, as JSON-ready values."""
+        return {
+            "encoding": self.encoding.to_json(),
+            "heads": [describe(self.heads.of(variable)) for variable in range(self.variables)],
+            "network": describe(self.network),
+            "protocol": describe(self.protocol),
+        }
+
+    @classmethod
+    def from_description(cls, description: dict[str, Any]) -> AnyOrderModel:
+        """The model of :meth:`description`, its weights still to be loaded."""
+        encoding = Encoding.from_json(description["encoding"])
+        return cls.build(
+            encoding,
+            [heads.build(head) for head in description["heads"]],
+            description["network"],
+            protocols.build(description["protocol"]),
+            seed=0,
+        )
+
+    def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
+        """The query's chain under the model's own protocol."""
+        return self.protocol.chain(query, generator)
+
+    def step_log_prob(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps"]:
+        """log p of each step of the chain, 0 at padding: they sum to log p(x_asked | x_evidence)."""
+        if chain.steps == 0:
+            return values.new_zeros(chain.order.shape)
+        features = self.network.along(values, chain)
+        row, position = chain.counted.nonzero(as_tuple=True)
+        target = chain.order[row, position]
+        steps = self.heads.log_prob_at(features[row, position], target, values[row, target])
+        return features.new_zeros(chain.order.shape).index_put((row, position), steps)
+
+    def features_beside(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables width"]:
+        """The network's features of every variable given the same known set, its own partner left out of it."""
+        features = self.one_pass(values, known)
+        # Where the partner of an unknown variable is known it was seen: those few are asked again, one by one.
+        row, variable = (partner_known(known, self.network.layout.partners) & ~known).nonzero(as_tuple=True)
+        for part in torch.arange(len(row), device=row.device).split(rows_at_once(self.network.layout)):
+            here, target = row[part], variable[part]
+            alone = self.one_pass(values[here], without_partner(known[here], target, self.network.layout.partners))
+            features = features.index_put((here, target), alone[torch.arange(len(part), device=row.device), target])
+        return features
+
+    def one_pass(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables width"]:
+        """Features by a single pass: a variable whose partner is known has seen it.
+
+        See :mod:`anyorder.variables.missingness`.
+        """
+        return self.network.beside(values, known, self._prefix(known))
+
+    def features_of(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
+    ) -> Float[Tensor, "batch width"]:
+        """The network's features of one variable, its own partner left out of what is known."""
+        target = torch.full((len(values),), variable, device=values.device)
+        known = without_partner(known, target, self.network.layout.partners)
+        return self.network.at(values, known, target, self._prefix(known))
+
+    def _prefix(self, known: Bool[Tensor, "batch variables"]) -> Int[Tensor, "batch prefix"] | None:
+        """Mask networks see a set; only chain networks have to be told how to read it."""
+        if isinstance(self.network, ChainNetwork) and not self.protocol.random:
+            return ordered(known, self.protocol.keys(known, None), pad_left=True)
+        return None
+
+    def log_prob_beside(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> Float[Tensor, "batch variables"]:
+        """log p(x_i | x_known) for every variable i (meaningless at the known ones)."""
+        return self.heads.log_prob_beside(self.features_beside(values, known), values)
+
+    def draw(
+        self,
+        values: Float[Tensor, "batch variables"],
+        chain: Chain,
+        generator: torch.Generator | None = None,
+        *,
+        greedy: bool = False,
+    ) -> Float[Tensor, "batch variables"]:
+        """``values`` with the asked variables replaced by one joint draw given the evidence.
+
+        ``greedy`` takes the most probable level at each step in place of a draw; all asked variables must have levels.
+        """
+        values = values.where(chain.evidence, 0.0)
+        if chain.steps == 0:
+            return values
+        walk = self.network.walk(values, chain)
+        for step in range(chain.steps):
+            target = chain.order[:, step]
+            row = (target >= 0).nonzero()[:, 0]
+            if greedy:
+                drawn = self.heads.best_at(walk.features(row), target[row]).to(values.dtype)
+            else:
+                drawn = self._sample(walk, row, target[row], generator).to(values.dtype)
+            values = values.index_put((row, target[row]), drawn)
+            walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
+        return values
+
+    def _sample(
+        self, walk: Walk, row: Int[Tensor, " rows"], target: Int[Tensor, " rows"], generator: torch.Generator | None
+    ) -> Float[Tensor, " rows"]:
+        """One draw of each row's target at the walk's current step."""
+        if not isinstance(walk, BlendWalk):
+            return self.heads.sample_at(walk.features(row), target, generator)
+        # A draw from a mixture is a draw from one member: only that one has to be asked.
+        blends = [self.heads.of(variable) for variable in range(self.variables)]
+        weights = torch.tensor([blend.weights for blend in blends if isinstance(blend, Blend)], device=target.device)
+        member = torch.multinomial(weights[target], 1, generator=generator)[:, 0]
+        drawn = torch.zeros(len(row), device=target.device)
+        for place, part in enumerate(walk.walks):
+            here = (member == place).nonzero()[:, 0]
+            if not len(here):
+                continue
+            features, targets = part.features(row[here]), target[here]
+            for variable in targets.unique().tolist():
+                chosen = (targets == variable).nonzero()[:, 0]
+                head = blends[variable].members[place]
+                told = head(features[chosen, : head.size]).sample(generator)
+                drawn = drawn.to(told.dtype).index_put((here[chosen],), told)
+        return drawn
+
+
+def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
+    """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
+    groups: dict[Any, int] = {}
+    assigned: list[int] = []
+    for variable, head in enumerate(heads_):
+        key = str(describe(head)) if schema.alike else variable
+        assigned.append(groups.setdefault(key, len(groups)))
+    blends = [head for head in heads_ if isinstance(head, Blend)]
+    members = range(len(blends[0].members)) if blends else ()
+    return Layout(
+        levels=tuple(head.levels for head in heads_),
+        sizes=tuple(head.size for head in heads_),
+        groups=tuple(assigned),
+        grid=schema.grid,
+        locations=tuple(head.locations for head in heads_),
+        log_scales=tuple(head.log_scales for head in heads_),
+        partners=schema.partners,
+        members=tuple(layout_of(schema, [blend.members[place] for blend in blends]) for place in members),
+    )
+
+
+def row_chunks(model: AnyOrderModel, rows: int) -> Iterator[slice]:
+    """Rows in parts that fit into memory; the parts do not change a result, only when random draws are taken."""
+    size = min(rows_at_once(model.network.layout), 4096)
+    return (slice(start, start + size) for start in range(0, rows, size))

@@ -1,0 +1,117 @@
+"""One file for tensors and the words that explain them: safetensors with a JSON header, no pickle.
+
+The header carries a SHA-256 over words and weights, so a damaged file is refused and never half believed. Files are
+written beside their target, flushed to disk and renamed: whoever is killed while saving keeps the old file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load as tensors_in
+from safetensors.torch import save as tensors_as_bytes
+from safetensors.torch import save_file
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.support.atomic import atomic_path
+
+FORMAT = "anyorder"
+VERSION = 1
+
+
+def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
+    """Write the model and its training card as one ``.anyorder`` file."""
+    write_tensors(Path(path), model.state_dict(), _words(model, card))
+
+
+def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, dict[str, Any]]:
+    """Read a ``.anyorder`` file; its answers are bit-identical to those of the model that was saved."""
+    return _built(*read_tensors(Path(path)), str(path), device)
+
+
+def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
+    """What :func:`save_model` writes, as bytes: how a model travels to another process without running code there."""
+    tensors, metadata = _packed(model.state_dict(), _words(model, card))
+    return bytes(tensors_as_bytes(tensors, metadata=metadata))
+
+
+def model_from_bytes(data: bytes) -> tuple[AnyOrderModel, dict[str, Any]]:
+    """The model of :func:`model_to_bytes`, on the CPU."""
+    where = "the model in these bytes"
+    try:
+        length = int.from_bytes(data[:8], "little")  # of the JSON header that a safetensors file begins with
+        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        tensors = tensors_in(data)
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{where} is not one of anyorder's, or it is damaged ({error})") from error
+    return _built(tensors, _header(tensors, metadata, where), where, "cpu")
+
+
+def _words(model: AnyOrderModel, card: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "model", "description": model.description(), "card": card}
+
+
+def _built(
+    tensors: dict[str, Tensor], header: dict[str, Any], where: str, device: str
+) -> tuple[AnyOrderModel, dict[str, Any]]:
+    if header.get("kind") != "model":
+        raise UserError(f"{where} is a {header.get('kind')} file, not a model; give the .anyorder file that fit wrote")
+    model = AnyOrderModel.from_description(header["description"])
+    model.load_state_dict(tensors)
+    return model.to(device).eval(), header["card"]
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
+    """Tensors and JSON header into one file, atomically."""
+    packed, metadata = _packed(tensors, header)
+    with atomic_path(path) as beside:
+        save_file(packed, beside, metadata=metadata)
+
+
+def _packed(tensors: dict[str, Tensor], header: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    words = json.dumps(header, sort_keys=True)
+    metadata = {"format": FORMAT, "version": str(VERSION), "header": words, "sha256": _digest(tensors, words)}
+    return tensors, metadata
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`write_tensors` wrote; anything else is refused by name."""
+    if not path.is_file():
+        raise UserError(f"no file {path}; check the name, or fit a model first")
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise UserError(f"{path} is not an anyorder file, or it is damaged ({error}); fit or copy it again") from error
+    return tensors, _header(tensors, metadata, str(path))
+
+
+def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) -> dict[str, Any]:
+    """The words that came with the tensors, once it is certain that both are ours and whole."""
+    if metadata.get("format") != FORMAT:
+        raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
+    if int(metadata.get("version", "0")) > VERSION:
+        raise UserError(f"{where} was written by a newer anyorder (format {metadata['version']}); upgrade to read it")
+    words = metadata.get("header", "")
+    if _digest(tensors, words) != metadata.get("sha256"):
+        raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
+    header: dict[str, Any] = json.loads(words)
+    return header
+
+
+def _digest(tensors: dict[str, Tensor], words: str) -> str:
+    digest = hashlib.sha256(words.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

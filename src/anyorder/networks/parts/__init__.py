@@ -1,0 +1,1 @@
+"""The pieces that networks are made of."""

@@ -1,0 +1,1 @@
+"""Questions to a model and its answers, in the units of the data."""

@@ -1,0 +1,182 @@
+r"""The distribution of one variable when some of the evidence is a range: a weighted mixture of exact conditionals.
+
+$$p(x \mid e, R) \approx \sum_m \bar w_m\, p(x \mid e, x_R^{(m)})$$
+
+Every number is an :class:`~anyorder.questions.estimate.Estimate`. What is linear in the mixture (density, cdf, mean,
+probabilities) has the error of a weighted mean; a quantile divides the error of the cdf by the density, a standard
+deviation that of the variance by twice itself. Lists of values give plain numbers: ask for one to have its error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from anyorder.distributions.sums import lattice_of
+from anyorder.distributions.weighted import Weighted
+from anyorder.errors import UserError
+from anyorder.questions.answer import Answer, as_time, single
+from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
+from anyorder.questions.highest_density import fine_levels
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Variable
+
+SURPRISES = 2000  # draws behind an entropy
+PLACES = 499  # among which a mode is looked for
+RESAMPLES = 100
+
+
+class RangedAnswer(Answer):
+    """p(variable | evidence with ranges). Numbers come with their standard error."""
+
+    def __init__(self, variable: Variable, encoding: Encoding, mixture: Weighted, method: str) -> None:
+        super().__init__(variable, encoding, mixture)
+        self._mixture = mixture
+        self.method = method
+
+    def log_prob(self, value: Any) -> Any:
+        model = self._encode(value)
+        nats = self._mixture.log_prob(torch.as_tensor(model)[:, None])[:, 0].numpy() + self._log_slope(model)
+        if not single(value):
+            return nats
+        density = self._linear(lambda at: self._mixture.members.log_prob(at).double().exp(), model)
+        relative = density.standard_error / density.value if density.value > 0 else 0.0
+        return self._number(float(nats[0]), relative)
+
+    def pdf(self, value: Any) -> Any:
+        nats = self.log_prob(value)
+        if not single(value):
+            return np.exp(nats)
+        return self._number(float(np.exp(nats.value)), float(np.exp(nats.value)) * nats.standard_error)
+
+    def cdf(self, value: Any) -> Any:
+        self._needs_order("cdf")
+        model = self._encode(value)
+        if not single(value):
+            return self.cumulative(model)
+        return self._linear(self._mixture.members.cdf, model)
+
+    def quantile(self, level: ArrayLike) -> Any:
+        """One level gives a number with its standard error; several give plain numbers, as do times and texts."""
+        found = super().quantile(level)
+        return found if np.ndim(level) else self._placed(found)
+
+    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def mode(self) -> Any:
+        """As of an exact answer; the error is the spread of the modes of resampled draws."""
+        if self.variable.levels or self.variable.kind == "datetime" or self._atoms():
+            return super().mode()
+        places = self.spread(PLACES)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(places)).numpy()
+        each = each * np.exp(self._log_slope(places))[:, None]
+        weights = self._weights()
+        units = self._decode(places).astype(np.float64)
+        draws = np.random.default_rng(0).multinomial(len(weights), np.full(len(weights), 1 / len(weights)), RESAMPLES)
+        again = units[np.argmax((draws * weights) @ each.T, axis=1)]
+        method = f"densest of {PLACES} places, {self.method}, error by {RESAMPLES} resamples"
+        return Estimate(float(units[np.argmax(each @ weights)]), float(again.std()), method)
+
+    def hdi(self, level: float = 0.9) -> list[Any]:
+        """As of an exact answer; the error of an end is that of the quantile which lies there."""
+        found = super().hdi(level)
+        return found if self.variable.levels else [(self._placed(low), self._placed(high)) for low, high in found]
+
+    def _placed(self, found: Any) -> Any:
+        """A quantile with its standard error: that of the cdf there, carried over to the place."""
+        if not isinstance(found, int | float | np.number) or not np.isfinite(found):  # a time or a text has none
+            return found
+        at = self._encode(found)
+        reached = self._linear(self._mixture.members.cdf, at)
+        if self.discrete or bool(self._mixture.mass_at(_column(at))[0] > 0):
+            # Where the cdf jumps: half the way between the quantiles one standard error below and above (Woodruff).
+            step = max(reached.standard_error, self._linear(self._below, at).standard_error)
+            band = np.clip([reached.value - step, reached.value + step], 1e-9, 1 - 1e-9)
+            low, high = super().quantile(band)
+            return self._number(float(found), float(high - low) / 2 if step > 0 else 0.0)
+        density = float(self._mixture.log_prob(_column(at))[0, 0])
+        slope = float(np.exp(density + self._log_slope(at)[0]))
+        return self._number(float(found), reached.standard_error / slope if slope > 0 else 0.0)
+
+    def _below(self, at: torch.Tensor) -> torch.Tensor:
+        """P(X < at) of each member."""
+        return self._mixture.members.cdf(at).double() - self._mixture.members.mass_at(at).double()
+
+    def mean(self) -> Any:
+        self._needs_order("mean", distance=True)
+        mean = self._expected(1)
+        return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
+
+    def std(self) -> Estimate:
+        self._needs_order("std", distance=True)
+        variance = self._expected(2, self._expected(1).value)
+        deviation = max(variance.value, 0.0) ** 0.5
+        return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
+
+    def probs(self) -> dict[Any, float]:
+        if self.variable.levels:
+            mean, error = weighted_mean(self._weights(), self._by_draw())
+            return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
+        found = super().probs()  # of atoms; a variable that has none is refused there
+        return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
+
+    def entropy(self) -> Estimate:
+        if self.variable.levels:
+            each = self._by_draw()
+            found = weighted_mean(self._weights(), each)[0]
+            logs = np.log(np.maximum(found, 1e-300))
+            # The levels of one draw hang together: dH = -sum log(p) dp, taken draw by draw.
+            _, error = weighted_mean(self._weights(), -(each * logs).sum(axis=1))
+            return self._number(float(-(found * logs).sum()), float(error))
+        # The mean surprise at draws of the mixture itself.
+        drawn = self._mixture.draws(SURPRISES, torch.Generator().manual_seed(0))
+        surprise = -self._mixture.log_prob(drawn[:, None])[:, 0].numpy() - self._log_slope(drawn.numpy())
+        return mean_of(surprise, self.method)
+
+    def sample(self, n: int = 1, seed: int = 0) -> Any:
+        if n < 0:
+            raise UserError(f"cannot draw {n} values; give a number from 0 up")
+        return self._decode(self._mixture.draws(n, torch.Generator().manual_seed(seed)).numpy())
+
+    def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
+        """By turning the cdf on a grid round, twice: exact quantiles of the mixture would be a search for each."""
+        ends = self._mixture.each(self._mixture.members.quantile, _column(np.array([left_out, 1 - left_out])))
+        places = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)
+        for _ in range(2):
+            places = np.interp(fine_levels(count, left_out), self.cumulative(places), places)
+        lattice = lattice_of(self._mixture.members) if self.discrete else None
+        return places if lattice is None else np.unique(lattice.nearest(torch.as_tensor(places)).numpy())
+
+    def _by_draw(self) -> NDArray[np.float64]:
+        """The probability of every level given each draw, [draws, levels]."""
+        codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), codes[:, None])
+        return np.asarray(each.T.numpy())
+
+    def _linear(self, function: Callable[[torch.Tensor], torch.Tensor], model: NDArray[np.float64]) -> Estimate:
+        each = self._mixture.each(function, torch.as_tensor(model)[:, None])[0].numpy()
+        mean, error = weighted_mean(self._weights(), each)
+        return self._number(float(mean), float(error))
+
+    def _expected(self, power: int, centre: float = 0.0) -> Estimate:
+        def in_units(z: torch.Tensor) -> torch.Tensor:
+            return torch.as_tensor((self.measure(z.double().numpy()) - centre) ** power)
+
+        each = self._mixture.members.expect(in_units).double().numpy()
+        mean, error = weighted_mean(self._weights(), each)
+        return self._number(float(mean), float(error))
+
+    def _weights(self) -> NDArray[np.float64]:
+        return np.asarray(self._mixture.weights.numpy())
+
+    def _number(self, value: float, error: float) -> Estimate:
+        return Estimate(value, error, self.method)
+
+
+def _column(values: NDArray[np.float64]) -> torch.Tensor:
+    return torch.as_tensor(values)[:, None]

@@ -1,0 +1,104 @@
+"""How unsure a distribution is: entropy, variance, or expected error. What a measurement is expected to lessen.
+
+Entropies are taken in model units: differences of them, which is all that is asked for, are the same in any units
+(mutual information does not change when a variable is stretched). Variances and errors are in the units of the data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.distributions.base import Distribution
+from anyorder.errors import UserError, nearest
+from anyorder.model import AnyOrderModel
+from anyorder.variables.schema import Kind, Variable
+
+# Quantiles behind an expected error, one of them the median: good to 1 % of a Gaussian's, less of heavy tails.
+LEVELS = 33
+NOMINAL = (Kind.BOOLEAN, Kind.CATEGORICAL, Kind.ORDINAL)  # levels without distances
+
+
+class Uncertainty(ABC):
+    """One number for each distribution of a batch: what a good measurement makes smaller."""
+
+    name: ClassVar[str]
+    chained: ClassVar[bool] = False
+    """Whether it is defined for several variables, along a chain, each given those before it."""
+
+    @abstractmethod
+    def of(self, model: AnyOrderModel, distribution: Distribution, variable: int) -> Float[Tensor, " rows"]:
+        """The uncertainty of each distribution."""
+
+    @abstractmethod
+    def unit(self, variable: Variable) -> str:
+        """What it is counted in."""
+
+
+class Entropy(Uncertainty):
+    """What is lessened is mutual information (SFARM eq. 15), exactly so for several variables along a chain."""
+
+    name, chained = "information", True
+
+    def of(self, model: AnyOrderModel, distribution: Distribution, variable: int) -> Float[Tensor, " rows"]:
+        return distribution.entropy().double()
+
+    def unit(self, variable: Variable) -> str:
+        return "nats"
+
+
+class Variance(Uncertainty):
+    """The variance of a number; of levels without distances 1 - sum p^2, the chance that two draws differ."""
+
+    name = "variance"
+
+    def of(self, model: AnyOrderModel, distribution: Distribution, variable: int) -> Float[Tensor, " rows"]:
+        if model.schema.variables[variable].kind in NOMINAL:
+            return 1 - _probabilities(model, distribution, variable).square().sum(dim=0)
+        mean = distribution.expect(lambda z: _measured(model, variable, z))
+        centre = float(mean.mean())  # days since 1970 have squares that drown their spread
+        square = distribution.expect(lambda z: (_measured(model, variable, z) - centre).square())
+        return (square - (mean - centre).square()).clamp(min=0)
+
+    def unit(self, variable: Variable) -> str:
+        return "chance that two draws differ" if variable.kind in NOMINAL else "squared units"
+
+
+class ExpectedError(Uncertainty):
+    """E|x - median| of a number; of levels without distances 1 - max p, the chance that the best guess is wrong."""
+
+    name = "error"
+
+    def of(self, model: AnyOrderModel, distribution: Distribution, variable: int) -> Float[Tensor, " rows"]:
+        if model.schema.variables[variable].kind in NOMINAL:
+            return 1 - _probabilities(model, distribution, variable).amax(dim=0)
+        levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
+        places = distribution.quantile(levels[:, None].expand(-1, *distribution.shape)).double()
+        numbers = _measured(model, variable, places)
+        return (numbers - numbers.median(dim=0).values).abs().mean(dim=0)
+
+    def unit(self, variable: Variable) -> str:
+        return "chance of a wrong guess" if variable.kind in NOMINAL else "units"
+
+
+UNCERTAINTIES: dict[str, Uncertainty] = {one.name: one for one in (Entropy(), Variance(), ExpectedError())}
+
+
+def uncertainty_named(name: str) -> Uncertainty:
+    """One of the registered ones."""
+    if name not in UNCERTAINTIES:
+        raise UserError(f"unknown reward {name!r}; {nearest(name, UNCERTAINTIES)}")
+    return UNCERTAINTIES[name]
+
+
+def _probabilities(model: AnyOrderModel, distribution: Distribution, variable: int) -> Float[Tensor, "levels rows"]:
+    codes = torch.arange(len(model.schema.variables[variable].levels), dtype=torch.float64)
+    return distribution.log_prob(codes[:, None].expand(-1, *distribution.shape)).double().exp()
+
+
+def _measured(model: AnyOrderModel, variable: int, places: Tensor) -> Tensor:
+    return torch.as_tensor(model.encoding.measure(model.schema.names[variable], places.double().numpy()))

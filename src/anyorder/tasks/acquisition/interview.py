@@ -1,0 +1,239 @@
+"""An interview: the model asks, someone answers, and what is believed of the target narrows.
+
+The state is the list of turns alone, so that undoing is forgetting the last one and resuming is reading the list. A
+transcript also holds what the interview is about and its rules, so that it goes on as it began.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+
+from anyorder.distributions.region import Region
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.questions.answer import Answer
+from anyorder.questions.conditional import Conditional
+from anyorder.questions.events import understand
+from anyorder.support.atomic import atomic_path
+from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
+from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
+
+FORMAT = "anyorder interview 1"
+STRANGE = 1e-4  # a number with less probability beyond it, nothing else being known, is asked for twice
+
+Outcome = Literal["told", "answered", "skipped", "unknown"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What came of one question, or was told without one. ``told`` holds answers as they were typed, by column."""
+
+    name: str
+    outcome: Outcome
+    told: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What an interview is about and its rules: the options of ``TableModel.next_question``."""
+
+    about: tuple[str, ...] = ()
+    candidates: tuple[str, ...] | None = None
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    costs: Mapping[str, float] | None = None
+    budget: float | None = None
+    price: float = 0.0
+    least: float | None = None
+    reward: str = "information"
+    look_ahead: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        plain: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        return plain
+
+    def agreeing_with(self, kept: Mapping[str, Any]) -> Setup:
+        """The setup that a transcript kept; what is said here besides must not be something else."""
+        if set(kept) != {one.name for one in dataclasses.fields(Setup)}:
+            raise UserError("the transcript is damaged: its setup is not that of an interview")
+        plain, usual = self.to_json(), Setup().to_json()
+        for name, value in plain.items():
+            if value not in (usual[name], kept[name]):
+                raise UserError(f"the transcript was made with {name} {kept[name]}, not {value}: leave the option out")
+        tuples = {name: None if kept[name] is None else tuple(kept[name]) for name in ("about", "candidates")}
+        return Setup(**{**kept, **tuples})
+
+
+@dataclass
+class Interview:
+    """Questions to one case about some target, with costs, a budget and a rule when to stop."""
+
+    model: AnyOrderModel
+    setup: Setup
+    draws: int = DRAWS
+    seed: int = 0
+    turns: list[Turn] = field(default_factory=list)
+
+    @cached_property
+    def measurements(self) -> Measurements:
+        """What can be asked for."""
+        setup = self.setup
+        return Measurements.of(
+            self.model.schema, setup.about, candidates=setup.candidates, groups=setup.groups, costs=setup.costs
+        )
+
+    @property
+    def known(self) -> dict[str, str]:
+        """All that has been told, by column."""
+        return {column: said for turn in self.turns for column, said in turn.told.items()}
+
+    @property
+    def spent(self) -> float:
+        """The cost of what was answered, each measurement once; what was told, skipped or unknown costs nothing."""
+        return sum(self.measurements.cost(name) for name in {t.name for t in self.turns if t.outcome == "answered"})
+
+    @property
+    def left(self) -> float | None:
+        """What may still be spent."""
+        return None if self.setup.budget is None else max(0.0, self.setup.budget - self.spent)
+
+    def next(self) -> NextQuestion:
+        """What to ask now. What was skipped comes back once, when nothing else is worth asking."""
+        names = [turn.name for turn in self.turns if turn.outcome in ("unknown", "skipped")]
+        later = [turn.name for turn in self.turns if turn.outcome == "skipped" and names.count(turn.name) == 1]
+        question = self._without(names)
+        return self._without([name for name in names if name not in later]) if question.stop and later else question
+
+    def _without(self, names: Sequence[str]) -> NextQuestion:
+        setup = self.setup
+        return next_question(
+            Conditional(self.model, self.known),
+            setup.about,
+            self.measurements,
+            budget=self.left,
+            price=setup.price,
+            least=setup.least,
+            reward=setup.reward,
+            look_ahead=setup.look_ahead,
+            draws=self.draws,
+            seed=self.seed,
+            never=names,
+        )
+
+    def believed(self, column: str) -> Answer:
+        """The marginal distribution of a column, before anything was told."""
+        return Conditional(self.model)[column]
+
+    def columns(self, name: str) -> list[str]:
+        """The columns that a measurement tells and that are not known yet."""
+        known = self.known
+        names = [self.model.schema.names[place] for place in self.measurements.groups[name]]
+        return [column for column in names if column not in known]
+
+    def check(self, told: Mapping[str, str]) -> dict[str, str]:
+        """The answers as they are kept, if they are such as the columns can have, beside what is known."""
+        kept = {column: said.strip() for column, said in told.items()}
+        for column, said in kept.items():
+            if column in self.setup.about:
+                raise UserError(f"{column!r} is what is to be learned; it cannot be told as well")
+            _, value = understand(self.model.encoding, column, said, evidence=True)
+            if isinstance(value, Region) and (self.setup.reward != "information" or self.setup.look_ahead > 1):
+                raise UserError(
+                    f"{said!r} is a range: this interview (reward {self.setup.reward}, look_ahead "
+                    f"{self.setup.look_ahead}) needs exact values; give one, or skip"
+                )
+        given = Conditional(self.model, {**self.known, **kept})
+        if given.ranged:
+            given.particles()  # a range that cannot be is refused here, not after it was kept
+        return kept
+
+    def strange(self, column: str, said: str) -> str | None:
+        """A remark, if the model has seen next to nothing as far out as this number."""
+        place, value = understand(self.model.encoding, column, said, evidence=True)
+        if isinstance(value, Region) or self.model.schema.variables[place].levels:
+            return None
+        answer = self.believed(column)
+        below = float(answer.cumulative(np.array([value]))[0])
+        if below > STRANGE and 1 - below + answer.mass(value) > STRANGE:
+            return None
+        ends = answer.quantile([STRANGE, 1 - STRANGE])
+        low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in ends)
+        return f"{said} lies outside of nearly all that the model has seen of {column} ({low} .. {high})"
+
+    def answer(self, name: str, told: Mapping[str, str]) -> None:
+        """A measurement was made."""
+        self.turns.append(Turn(name, "answered", self.check(told)))
+
+    def tell(self, told: Mapping[str, str]) -> None:
+        """Something that is known without having been asked for."""
+        if told:
+            self.turns.append(Turn("", "told", self.check(told)))
+
+    def skip(self, name: str) -> None:
+        """Not now."""
+        self.turns.append(Turn(name, "skipped"))
+
+    def unknown(self, name: str) -> None:
+        """Nobody can tell."""
+        self.turns.append(Turn(name, "unknown"))
+
+    def undo(self) -> Turn | None:
+        """Forget the last turn."""
+        return self.turns.pop() if self.turns else None
+
+    def belief(self) -> dict[str, Answer]:
+        """What is believed of each target now."""
+        conditional = Conditional(self.model, self.known)
+        return {name: conditional[name] for name in self.setup.about}
+
+    def to_json(self) -> dict[str, Any]:
+        """The transcript."""
+        turns = [dataclasses.asdict(turn) for turn in self.turns]
+        names = list(self.model.schema.names)
+        return {"format": FORMAT, "variables": names, "setup": self.setup.to_json(), "turns": turns}
+
+    def save(self, path: Path) -> None:
+        """Written beside and renamed: a transcript is never half overwritten."""
+        with atomic_path(path) as beside:
+            beside.write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def resumed(path: Path, model: AnyOrderModel, setup: Setup, *, draws: int = DRAWS, seed: int = 0) -> Interview:
+    """The interview of a transcript, by its own setup; what ``setup`` says besides must agree with it."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{str(path)!r} cannot be read as a transcript: {error}") from error
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise UserError(f"{str(path)!r} is no transcript of an interview ({FORMAT!r} is expected)")
+    if facts.get("variables") != list(model.schema.names):
+        raise UserError(f"{str(path)!r} belongs to an interview of another model: its variables are not the same")
+    if not isinstance(facts.get("setup"), dict) or not isinstance(facts.get("turns"), list):
+        raise UserError(f"{str(path)!r} is damaged: it has no setup or no turns")
+    interview = Interview(model, setup.agreeing_with(facts["setup"]), draws, seed)
+    for one in facts["turns"]:
+        turn = _turn(one)
+        if turn.name not in ("", *interview.measurements.groups):
+            raise UserError(f"{str(path)!r} is damaged: {turn.name!r} cannot be measured")
+        interview.turns.append(dataclasses.replace(turn, told=interview.check(turn.told)))
+    return interview
+
+
+def _turn(facts: Any) -> Turn:
+    told = facts.get("told") if isinstance(facts, dict) else None
+    if (
+        not isinstance(told, dict)
+        or not isinstance(facts.get("name"), str)
+        or facts.get("outcome") not in get_args(Outcome)
+        or not all(isinstance(word, str) for pair in told.items() for word in pair)
+    ):
+        raise UserError(f"the transcript is damaged: {str(facts)[:60]!r} is no turn of an interview")
+    return Turn(facts["name"], cast(Outcome, facts["outcome"]), told)

@@ -1,0 +1,152 @@
+"""Which row, and which cell of it, is surprising given the rest.
+
+A cell's surprise is -log p(x_i | all other known cells of its row), in nats; its tail probability says how often a
+value at least as extreme would be seen there: two-sided for numbers, the mass of levels at most as likely for others.
+Surprise depends on the units of a column, a probability does not, so anomalies are ranked by probability.
+A row's surprise is -log p of all its known cells; its tail probability is the share of the model's own draws, with
+holes in the same places, that are less likely still. Where missingness is modelled, both are given which cells are
+missing: a row is never surprising for its holes alone, only for what stands beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.model.likelihood import log_probs
+from anyorder.model.sampling import draws
+from anyorder.query import Query
+from anyorder.tasks.hidden_cells import Judged, judge
+from anyorder.tasks.imputation import fill_point
+from anyorder.variables.encoding import Unseen
+from anyorder.variables.missingness import of_columns
+
+ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """One surprising cell. ``row`` is its label in the frame's index, ``probability`` that of a value as extreme."""
+
+    row: Any
+    column: str
+    value: Any
+    expected: Any
+    probability: float
+    surprise: float
+
+
+def cell_scores(
+    model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Surprise in nats and tail probability of every known cell given the rest of its row; NaN where unknown."""
+    values, observed = model.encoding.encode(frame, unseen)
+    # Indicators of missing cells are evidence about the others, but no cells of the user's.
+    cells_of = np.array([not variable.indicates for variable in model.schema.variables])
+    nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
+    for start in range(0, len(values), ROWS_AT_ONCE):
+        part = slice(start, start + ROWS_AT_ONCE)
+        row, cells = _leave_one_out(model, values[part], observed[part], observed[part] & cells_of)
+        place = (start + row[cells.row], cells.variable)
+        nats[place], tail[place] = -cells.log_prob, cells.tail()
+    names = list(np.array(model.schema.names, dtype=object)[cells_of])
+    scores, tails = (pd.DataFrame(part[:, cells_of], index=frame.index, columns=names) for part in (nats, tail))
+    return scores, tails
+
+
+def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
+    """-log p(cell | the rest of its row), in nats and in the units of the data; NaN where the cell is unknown."""
+    return cell_scores(model, frame, unseen)[0]
+
+
+def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> list[Anomaly]:
+    """The ``top`` cells least probable given the rest of their rows, the least probable first."""
+    if top < 1:
+        raise UserError(f"top must be 1 or more, got {top}")
+    nats, tail = cell_scores(model, frame, unseen)
+    rank = np.where(np.isnan(tail), np.inf, tail)
+    # Beyond double precision all tails are 0: there the density still tells them apart.
+    order = np.lexsort([-np.nan_to_num(nats.to_numpy()).ravel(), rank.ravel()])[: min(top, int(tail.count().sum()))]
+    rows, columns = np.unravel_index(order, tail.shape)
+    if not len(rows):
+        return []
+    names = [tail.columns[column] for column in columns]
+    # The expected value of a cell is what would be filled in there: each ranked cell in its own copy of its row.
+    blanked = frame.iloc[rows].reset_index(drop=True)
+    for name in dict.fromkeys(names):
+        hidden = pd.Series([other == name for other in names])
+        blanked[name] = blanked[name].mask(hidden)
+    filled = fill_point(model, blanked, unseen)
+    return [
+        Anomaly(
+            row=_plain(frame.index[row]),
+            column=name,
+            value=_plain(frame[name].iloc[row]),
+            expected=_plain(filled[name].iloc[place]),
+            probability=float(tail.iloc[row, column]),
+            surprise=float(nats.iloc[row, column]),
+        )
+        for place, (row, column, name) in enumerate(zip(rows.tolist(), columns.tolist(), names, strict=True))
+    ]
+
+
+def row_scores(
+    model: AnyOrderModel, frame: pd.DataFrame, *, samples: int = 200, seed: int = 0, unseen: Unseen = "refuse"
+) -> pd.DataFrame:
+    """Per row its surprise in nats and (1 + draws less likely) / (1 + draws): a p-value under the model.
+
+    Rows are compared with draws that are looked at in the same columns, so a row with holes is not thought likely
+    merely because there is less of it, nor unlikely because holes are rare. The cost is ``samples``
+    rows for every pattern of holes.
+    """
+    if samples < 1:
+        raise UserError(f"samples must be 1 or more, got {samples}")
+    values, observed = model.encoding.encode(frame, unseen)
+    cells = of_columns(model.schema, observed)
+    marks = observed & ~cells
+    query = Query(torch.as_tensor(marks), torch.as_tensor(cells))
+    nats = log_probs(model, torch.as_tensor(values), query, seed=seed)[0]
+    tail = np.ones(len(values))
+    patterns, where = np.unique(
+        np.concatenate([observed, np.where(marks, values, 0.0)], axis=1), axis=0, return_inverse=True
+    )
+    everything: np.ndarray | None = None  # draws without any evidence serve every pattern
+    for number in range(len(patterns)):
+        mine = np.flatnonzero(where.ravel() == number)
+        evidence, asked = (torch.as_tensor(part[mine[0]]).expand(samples, -1).clone() for part in (marks, cells))
+        if bool(evidence.any()):
+            told = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
+            drawn = draws(model, told, Query(evidence, asked), seed=seed)
+        else:
+            if everything is None:
+                nothing = torch.zeros_like(asked)
+                whole = torch.as_tensor(of_columns(model.schema, (~nothing).numpy()))
+                everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed)
+            drawn = everything
+        theirs = np.sort(log_probs(model, torch.as_tensor(drawn), Query(evidence, asked), seed=seed)[0])
+        tail[mine] = (1 + np.searchsorted(theirs, nats[mine], side="right")) / (1 + samples)
+    return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)
+
+
+def _leave_one_out(
+    model: AnyOrderModel,
+    values: Float[np.ndarray, "rows variables"],
+    observed: Bool[np.ndarray, "rows variables"],
+    wanted: Bool[np.ndarray, "rows variables"],
+) -> tuple[Int[np.ndarray, " repeats"], Judged]:
+    """Every wanted cell given all others: its row repeated with that one cell hidden. Also the row of each repeat."""
+    row, column = wanted.nonzero()
+    asked = np.zeros((len(row), values.shape[1]), dtype=bool)
+    asked[np.arange(len(row)), column] = True
+    return row, judge(model, values[row], observed[row] & ~asked, asked)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value

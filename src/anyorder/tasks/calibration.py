@@ -1,0 +1,166 @@
+r"""Does the model know how much it knows? Hidden cells of rows it has not seen, against its own conditionals.
+
+Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is judged by its
+exact one-dimensional conditional (:mod:`anyorder.tasks.hidden_cells`). If the conditionals are right, the places of the
+cells are uniform on (0, 1) and an interval of level c holds a share c of them. Coverage is counted with the randomised
+place, so the nominal level can be met exactly by discrete variables too. Indicators of missing cells are neither shown
+nor judged: the report is about the columns of the table.
+
+Cells of one row hang together, so standard errors are over rows: for a mean over cells, the root of the sum over
+rows of (the sum of the row's deviations)^2, divided by the number of cells.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.tasks.hidden_cells import Judged, judge, random_known
+from anyorder.variables.missingness import of_columns
+
+LEVELS = (0.5, 0.8, 0.9, 0.95)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Where hidden cells fell in their own conditionals."""
+
+    names: tuple[str, ...]
+    cells: Judged
+    levels: tuple[float, ...] = LEVELS
+    seed: int = 0
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{level:.0%}: {self.share(level)[0]:.3f}" for level in self.levels)
+        return f"Calibration({len(self.cells.row)} hidden cells; coverage {shown})"
+
+    @cached_property
+    def pit(self) -> Float[np.ndarray, " cells"]:
+        """The PIT value of every hidden cell: uniform on (0, 1) if the model is right."""
+        return self.cells.place(self.seed)
+
+    @cached_property
+    def depth(self) -> Float[np.ndarray, " cells"]:
+        """The least level whose interval holds the cell: uniform too."""
+        return self.cells.depth(self.seed)
+
+    def share(self, level: float, some: Any = slice(None)) -> tuple[float, float]:
+        """The share of (some of) the cells inside their interval of that level, and its standard error."""
+        return mean_over_rows((self.depth[some] <= level).astype(np.float64), self.cells.row[some])
+
+    @cached_property
+    def coverage(self) -> pd.DataFrame:
+        """Share and standard error for each level: of all cells, of each variable, of each number of known cells."""
+        lines = []
+        for group, which, some in self._groups():
+            for level in self.levels:
+                share, error = self.share(level, some)
+                entry = {"group": group, "which": which, "cells": len(some), "level": level}
+                lines.append({**entry, "coverage": share, "standard_error": error})
+        return pd.DataFrame(lines)
+
+    def table(self) -> pd.DataFrame:
+        """One line for all cells, for each variable and for each number of known cells.
+
+        ``log_score``: mean log p in nats, higher is better. ``crps``: mean continuous ranked probability score in the
+        units of the column (half the Brier score for levels without an order), lower is better. ``ks``: the greatest
+        distance of the places from uniform, and ``ks_p`` how often chance alone makes it that great.
+        """
+        lines = []
+        for group, which, some in self._groups():
+            line: dict[str, Any] = {"group": group, "which": which, "cells": len(some)}
+            for level in self.levels:
+                line[f"{100 * level:g}%"], line[f"{100 * level:g}% ±"] = self.share(level, some)
+            line["ks"], line["ks_p"] = kolmogorov_smirnov(self.pit[some], self._independent(some))
+            line["log_score"], line["log_score ±"] = mean_over_rows(self.cells.log_prob[some], self.cells.row[some])
+            # Units differ from column to column: only within one is there a mean.
+            line["crps"] = float(self.cells.crps[some].mean()) if group == "variable" else math.nan
+            lines.append(line)
+        return pd.DataFrame(lines)
+
+    def _independent(self, some: Int[np.ndarray, " some"]) -> float:
+        """How many independent cells these are worth: as many as give the share below the middle its error."""
+        share, error = mean_over_rows((self.pit[some] < 0.5).astype(np.float64), self.cells.row[some])
+        worth = share * (1 - share) / error**2 if error > 0 else len(some)
+        return float(np.clip(worth, 1, len(some)))
+
+    def plot(self, path: str | Path) -> None:
+        """PIT histograms with the band that chance allows, and coverage by level and by number of known cells."""
+        from anyorder.support import plotting
+        from anyorder.tasks import calibration_plots
+
+        plotting.check_format(Path(path))
+        plotting.save_figure(calibration_plots.plot_calibration(self), Path(path))
+
+    def of_variable(self, name: str) -> Int[np.ndarray, " some"]:
+        """Which cells are of that variable."""
+        return np.flatnonzero(self.cells.variable == self.names.index(name))
+
+    def of_known(self, count: int) -> Int[np.ndarray, " some"]:
+        """Which cells were judged given that many known ones."""
+        return np.flatnonzero(self.cells.known == count)
+
+    def _groups(self) -> list[tuple[str, Any, Int[np.ndarray, " some"]]]:
+        groups: list[tuple[str, Any, Any]] = [("all", "all", np.arange(len(self.cells.row)))]
+        groups += [("variable", name, self.of_variable(name)) for name in self.names]
+        groups += [("known", int(count), self.of_known(count)) for count in np.unique(self.cells.known)]
+        return [group for group in groups if len(group[2])]
+
+
+def calibrate(
+    model: AnyOrderModel, frame: pd.DataFrame, *, seed: int = 0, repeats: int = 1, levels: tuple[float, ...] = LEVELS
+) -> Calibration:
+    """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
+    if repeats < 1:
+        raise UserError(f"repeats must be 1 or more, got {repeats}")
+    if not all(0 < level < 1 for level in levels):
+        raise UserError(f"levels lie between 0 and 1, got {levels}")
+    values, observed = model.encoding.encode(frame)
+    observed = of_columns(model.schema, observed)
+    if not observed.any():
+        raise UserError("the table has no known cell to judge the model by")
+    rng = np.random.default_rng(seed)
+    parts = []
+    for _ in range(repeats):
+        known = random_known(observed, rng)
+        parts.append(judge(model, values, known, observed & ~known, crps=True))
+    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    return Calibration(model.schema.names, Judged(**whole), tuple(levels), seed)
+
+
+def mean_over_rows(numbers: Float[np.ndarray, " cells"], row: Int[np.ndarray, " cells"]) -> tuple[float, float]:
+    """The mean over cells and its standard error over rows (one row: NaN)."""
+    mean = float(numbers.mean())
+    _, where = np.unique(row, return_inverse=True)
+    sums = np.bincount(where, weights=numbers - mean)
+    rows = len(sums)
+    if rows < 2:
+        return mean, math.nan
+    return mean, float(np.sqrt(rows / (rows - 1) * (sums**2).sum()) / len(numbers))
+
+
+def kolmogorov_smirnov(places: Float[np.ndarray, " cells"], independent: float | None = None) -> tuple[float, float]:
+    """The greatest distance between the places' cdf and the uniform one, and its p-value.
+
+    ``independent``: how many independent cells they are worth, fewer where cells share rows. The p-value is
+    Kolmogorov's series with Stephens' correction for short samples.
+    """
+    ranked = np.sort(places)
+    count = len(ranked)
+    steps = np.arange(count + 1) / count
+    distance = float(max((steps[1:] - ranked).max(), (ranked - steps[:-1]).max()))
+    root = math.sqrt(count if independent is None else independent)
+    scaled = distance * (root + 0.12 + 0.11 / root)
+    if scaled < 0.3:  # the series needs many terms there, and the value is one to ten digits
+        return distance, 1.0
+    terms = [(-1) ** (k - 1) * math.exp(-2 * (k * scaled) ** 2) for k in range(1, 101)]
+    return distance, min(1.0, max(0.0, 2 * sum(terms)))

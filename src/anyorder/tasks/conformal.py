@@ -1,0 +1,243 @@
+r"""Conformal adjustment: intervals with a coverage that holds however wrong the model is.
+
+Split conformal prediction on the model's own scale (distributional conformal prediction, Chernozhukov, Wüthrich and Zhu
+2021). The score of a held-out cell is its depth: the least level whose central interval holds it
+(:mod:`anyorder.tasks.hidden_cells`). With n scores $d_{(1)} \le \dots \le d_{(n)}$ of a variable, the model is asked
+for the interval of level
+
+$$\hat c = d_{(k)}, \quad k = \lceil (n + 1) c \rceil,
+\qquad\text{so that}\qquad c \le P(x \in I_{\hat c}) \le c + \tfrac{1}{n + 1}.$$
+
+(The upper bound for continuous variables.) It holds on average over rows that are exchangeable with the held-out ones,
+asked questions of the same sort: a random number of known cells, just the columns named in ``given``, or the holes of
+the table named in ``like``. It is no promise for one evidence set out of the mixture; `by_known` makes it hold for each
+number of known cells, ``given`` for one question. Where n is too small for the level ($k > n$) the honest interval is
+everything that the variable can be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Bool, Float, Int
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.questions.answer import Answer
+from anyorder.questions.conditional import Conditional
+from anyorder.tasks.calibration import LEVELS
+from anyorder.tasks.hidden_cells import has_order, judge, random_known
+from anyorder.variables.codecs import LatticeCodec
+from anyorder.variables.encoding import Unseen
+from anyorder.variables.missingness import of_columns
+from anyorder.variables.schema import Kind, Variable
+
+
+@dataclass(frozen=True)
+class Conformal:
+    """A model with the depths of held-out cells, from which honest levels are read."""
+
+    model: AnyOrderModel
+    variable: Int[np.ndarray, " cells"]
+    known: Int[np.ndarray, " cells"]
+    depth: Float[np.ndarray, " cells"]
+    by_known: bool = False
+    given: tuple[str, ...] | None = None
+
+    def interval(self, evidence: Mapping[str, Any], name: str, level: float = 0.9) -> tuple[Any, Any]:
+        """The adjusted central interval of a number or time given ``evidence``; endless if too little is known."""
+        answer = self._answer(evidence, name)
+        if not has_order(answer.variable):
+            raise UserError(f"the levels of {name!r} have no order, so no interval; ask for levels()")
+        return self._interval(answer, level, len(evidence))
+
+    def _interval(self, answer: Answer, level: float, known: int) -> tuple[Any, Any]:
+        asked = self.adjusted_level(answer.variable.name, level, known=known)
+        if answer.variable.levels:
+            low, high = answer.quantile([(1 - asked) / 2, (1 + asked) / 2])
+            return low, high
+        return self._everything(answer.variable, known) if asked >= 1 else answer.interval(asked)
+
+    def _everything(self, variable: Variable, known: int) -> tuple[Any, Any]:
+        """The bounds of the variable; those that the data only suggest must not have failed on a held-out cell."""
+        if variable.kind is Kind.DATETIME:
+            return pd.Timestamp.min, pd.Timestamp.max
+        low, high = variable.bounds
+        if not variable.declared and bool((self._scores(variable.name, known) >= 1).any()):
+            low, high = None, None
+        whole = variable.kind is Kind.INTEGER
+        least = -math.inf if low is None else math.ceil(low) if whole else low
+        return least, math.inf if high is None else math.floor(high) if whole else high
+
+    def levels(self, evidence: Mapping[str, Any], name: str, level: float = 0.9) -> list[Any]:
+        """The adjusted set of likeliest levels given ``evidence``, likeliest first."""
+        return self._levels(self._answer(evidence, name), level, len(evidence))
+
+    def _levels(self, answer: Answer, level: float, known: int) -> list[Any]:
+        probabilities = answer.probs()
+        asked = self.adjusted_level(answer.variable.name, level, known=known)
+        ranked = sorted(probabilities, key=lambda each: -probabilities[each])
+        ahead = np.cumsum([0.0, *(probabilities[each] for each in ranked)])[:-1]
+        # A level belongs to the set if some part of its mass lies below the asked level.
+        return [each for each, mass in zip(ranked, ahead, strict=True) if mass <= asked]
+
+    def intervals(self, frame: pd.DataFrame, level: float = 0.9, *, unseen: Unseen = "refuse") -> pd.DataFrame:
+        """The adjusted interval of every unknown cell given the known cells of its row: one line a cell.
+
+        Columns: ``row`` (its label in the index), ``column``, ``low`` and ``high``; for levels without an order these
+        are empty and ``levels`` lists the set, likeliest first. Questions of this sort are those of
+        ``conformal(..., like=frame)``.
+        """
+        model = self.model
+        values, known, wanted = _holes(model, frame, unseen)
+        rows = np.flatnonzero(wanted.any(axis=1))
+        lines: list[dict[str, Any]] = []
+        for part in row_chunks(model, len(rows)):
+            here = rows[part]
+            for row in here:
+                self._check([model.schema.names[place] for place in np.flatnonzero(known[row])])
+            told = (torch.as_tensor(cells[here]).to(model.device) for cells in (values, known))
+            with torch.no_grad():
+                features = model.features_beside(*told).cpu()
+            for number, place in np.argwhere(wanted[here]).tolist():
+                variable, row = model.schema.variables[place], int(here[number])
+                distribution = model.heads.distribution(features[number : number + 1, place], place)
+                answer, count = Answer(variable, model.encoding, distribution), int(known[row].sum())
+                line: dict[str, Any] = {"row": frame.index[row], "column": variable.name}
+                if has_order(variable):
+                    low, high = self._interval(answer, level, count)
+                    lines.append({**line, "low": low, "high": high, "levels": None})
+                else:
+                    lines.append({**line, "low": None, "high": None, "levels": self._levels(answer, level, count)})
+        return pd.DataFrame(lines, columns=["row", "column", "low", "high", "levels"])
+
+    def adjusted_level(self, name: str, level: float, *, known: int | None = None) -> float:
+        """The level to ask the model for, so that its interval holds with probability ``level``; 1 = everything."""
+        if not 0 < level < 1:
+            raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
+        scores = self._scores(name, known)
+        rank = math.ceil((len(scores) + 1) * level - 1e-9)
+        return 1.0 if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])
+
+    def adjusted_levels(self, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
+        """For every variable (and number of known cells, with ``by_known``): cells, and the level to ask for each."""
+        lines: list[dict[str, Any]] = []
+        for name in (variable.name for variable in self.model.schema.variables if not variable.indicates):
+            mine = self.known[self.variable == self.model.schema.index(name)]
+            for known in np.unique(mine) if self.by_known else [None]:
+                line: dict[str, Any] = {"variable": name} | ({} if known is None else {"known": int(known)})
+                line["cells"] = len(self._scores(name, known))
+                line |= {f"{100 * c:g}%": self.adjusted_level(name, c, known=known) for c in levels}
+                lines.append(line)
+        return pd.DataFrame(lines)
+
+    def _scores(self, name: str, known: int | None) -> Float[np.ndarray, " some"]:
+        mine = self.variable == self.model.schema.index(name)
+        if self.by_known:
+            if known is None:
+                raise UserError("these levels are by the number of known cells: name it, as in known=3")
+            mine = mine & (self.known == known)
+        scores: Float[np.ndarray, " some"] = self.depth[mine]
+        return scores
+
+    def _answer(self, evidence: Mapping[str, Any], name: str) -> Answer:
+        self._check(evidence)
+        return Conditional(self.model, evidence)[name]
+
+    def _check(self, evidence: Collection[str]) -> None:
+        if self.given is not None and set(evidence) != set(self.given):
+            raise UserError(
+                f"the adjustment was made for evidence on {sorted(self.given)}, but {sorted(evidence)} is given; "
+                "give just those, or adjust without given="
+            )
+
+
+def conformal(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    given: Sequence[str] | None = None,
+    like: pd.DataFrame | None = None,
+    by_known: bool = False,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
+) -> Conformal:
+    """Depths of the cells of rows not used in training: at most one a row and variable, so that they are exchangeable.
+
+    ``given``: adjust for evidence on just these columns, using rows that have them all. ``like``: adjust for filling
+    this table: a cell of a column is hidden together with what is unknown in a random row of the table that lacks that
+    column, so it is asked from as many cells as will be known. With neither, a random number of known cells.
+    ``by_known``: a separate adjustment for every number of known cells (needs many rows). A fraction among whole
+    numbers is evidence, but never judged.
+    """
+    if given is not None and like is not None:
+        raise UserError("given names one question and like another sort of them: leave one out")
+    values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
+    judged = of_columns(model.schema, observed & ~_fractions(model, values))
+    if given is None:
+        observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
+        if like is None:
+            known = random_known(observed, np.random.default_rng(seed))
+            asked = judged & ~known
+        else:
+            row, known, asked = _as_in(_holes(model, like, unseen), observed, judged, np.random.default_rng(seed))
+            values = values[row]
+    else:
+        columns = [model.schema.index(name) for name in given]
+        complete = observed[:, columns].all(axis=1)
+        values, judged = values[complete], judged[complete]
+        known = np.zeros_like(judged)
+        known[:, columns] = True
+        asked = judged & ~known
+    cells = judge(model, values, known, asked)
+    if not len(cells.row) and like is None:
+        raise UserError("no row of the table has cells to adjust by: every one is missing or given")
+    depth = cells.depth(seed + 1)
+    return Conformal(model, cells.variable, cells.known, depth, by_known, None if given is None else tuple(given))
+
+
+Cells: TypeAlias = Bool[np.ndarray, "rows variables"]
+
+
+def _holes(
+    model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen
+) -> tuple[Float[np.ndarray, "rows variables"], Cells, Cells]:
+    """A table that is to be filled: model values, the cells of its columns that are known, and those to be filled."""
+    values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
+    known, wanted = (of_columns(model.schema, cells) for cells in (observed, ~observed & ~strange))
+    return values, known, wanted
+
+
+def _as_in(
+    table: tuple[Float[np.ndarray, "rows variables"], Cells, Cells],
+    observed: Cells,
+    judged: Cells,
+    rng: np.random.Generator,
+) -> tuple[Int[np.ndarray, " questions"], Cells, Cells]:
+    """For every cell that can be judged a question as in the table: its row, what is known there, and the cell."""
+    _, known, wanted = table
+    rows, shown, asked = [np.zeros(0, dtype=np.int64)], [observed[:0]], [observed[:0]]
+    for place in np.flatnonzero(wanted.any(axis=0)):
+        row = np.flatnonzero(judged[:, place])
+        pattern = rng.choice(np.flatnonzero(wanted[:, place]), len(row))
+        rows.append(row)
+        shown.append(observed[row] & known[pattern])
+        asked.append(np.arange(observed.shape[1]) == np.full((len(row), 1), place))
+    return np.concatenate(rows), np.concatenate(shown), np.concatenate(asked)
+
+
+def _fractions(model: AnyOrderModel, values: Float[np.ndarray, "rows variables"]) -> Cells:
+    """Cells between two points of a lattice, which can be known but never asked."""
+    off = np.zeros(values.shape, dtype=bool)
+    for place, codec in enumerate(model.encoding.codecs):
+        if isinstance(codec, LatticeCodec):
+            units = codec.measure(values[:, place])
+            # A whole number comes back from model units give or take rounding; a fraction is further off.
+            off[:, place] = np.abs(units - np.rint(units)) > 1e-6 * np.maximum(1.0, np.abs(units) * 1e-6)
+    return off

@@ -1,0 +1,93 @@
+"""Filling in what is missing: one best value a cell, or joint draws with honest uncertainty.
+
+A point fill gives each unknown cell its own conditional mean (the most probable level for levels) given the
+cells that are known in its row. Draws answer for all unknown cells of a row jointly, so they hang together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import torch
+
+from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.sampling import draws
+from anyorder.query import Query
+from anyorder.variables.encoding import Codec, LevelCodec, Unseen
+from anyorder.variables.place_back import place
+
+DRAWN_AT_ONCE = 16_384  # rows times draws that are walked together
+
+
+def fill_point(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
+    """``frame`` with each unknown cell at its conditional mean or most probable level."""
+    values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
+    best = np.zeros_like(values)
+    for rows in row_chunks(model, len(values)):
+        if not observed[rows].all():
+            best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
+    return _merged(model, frame, np.where(observed, values, best), observed, strange)
+
+
+def fill_draws(
+    model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int, unseen: Unseen = "refuse"
+) -> list[pd.DataFrame]:
+    """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
+    values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
+    unknown = (~observed).sum(axis=1)
+    # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.
+    holes = np.argsort(unknown, kind="stable")[np.searchsorted(np.sort(unknown), 1) :]
+    drawn = np.repeat(values[None], count, axis=0)
+    at_once = max(1, DRAWN_AT_ONCE // count)
+    for start in range(0, len(holes), at_once):
+        rows = np.repeat(holes[start : start + at_once], count)
+        known = torch.as_tensor(observed[rows])
+        # A seed of its own for every part, so that no two parts draw alike.
+        told = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=seed * 1_000_003 + start)
+        drawn[np.tile(np.arange(count), len(rows) // count), rows] = told
+    return [_merged(model, frame, one, observed, strange) for one in drawn]
+
+
+@torch.no_grad()
+def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np.ndarray:
+    """Model values that decode to the mean in the units of the data, or the code of the most probable level."""
+    device = model.device
+    features = model.features_beside(values.to(device), known.to(device))
+    best = np.zeros(values.shape)
+    for variable, codec in enumerate(model.encoding.codecs):
+        rows = np.flatnonzero(~known[:, variable].numpy())
+        if not len(rows):
+            continue
+        distribution = model.heads.distribution(features[rows, variable], variable)
+        if isinstance(codec, LevelCodec):
+            codes = torch.arange(len(codec.variable.levels), device=device, dtype=features.dtype)
+            chosen = distribution.log_prob(codes[:, None].expand(-1, len(rows))).argmax(dim=0).double()
+            best[rows, variable] = chosen.cpu().numpy()
+        else:
+
+            def in_units(z: torch.Tensor, codec: Codec = codec) -> torch.Tensor:
+                return torch.as_tensor(codec.measure(z.double().cpu().numpy()), device=z.device)
+
+            mean = distribution.expect(in_units, fine=False).double().cpu().numpy()
+            best[rows, variable] = codec.from_measure(mean)
+    return best
+
+
+def _merged(
+    model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray, strange: np.ndarray
+) -> pd.DataFrame:
+    """The user's own cells where there are any, those the model never saw too, and decoded ones elsewhere."""
+    filled = frame.copy()
+    for position, codec in enumerate(model.encoding.codecs):
+        name = codec.variable.name
+        if codec.variable.indicates:
+            continue
+        column = values[:, position]
+        if name not in filled.columns:
+            filled[name] = codec.decode(column).set_axis(frame.index)
+            continue
+        known = np.flatnonzero(observed[:, position])
+        unknown = np.flatnonzero(~observed[:, position] & ~strange[:, position])
+        if len(unknown):
+            filled[name] = place(codec, frame[name], unknown, column[unknown], known, column[known])
+    return filled

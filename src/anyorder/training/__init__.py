@@ -1,0 +1,1 @@
+"""How a model learns: objectives, rows, the loop."""

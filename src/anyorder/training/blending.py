@@ -1,0 +1,142 @@
+"""One model out of several: members are weighed for every variable by what they say about held-out cells.
+
+p(x_i | x_e) = sum_m w_im p_m(x_i | x_e), with the weights w_i by EM on the log-probabilities of cells that no
+member has seen. Since every factor of a chain is normalised, so is the whole, and each answer stays exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from anyorder.heads import Head
+from anyorder.heads.blend import Blend, blend_weights
+from anyorder.model import AnyOrderModel, layout_of
+from anyorder.networks.blend import BlendNetwork
+from anyorder.networks.boosted_trees import BoostedTrees
+from anyorder.support.registry import describe
+from anyorder.training.loop import FLOOR
+from anyorder.training.rows import Rows
+from anyorder.training.trees.growing import random_subsets
+from anyorder.training.unbiased_edges import allowed_targets, recorded
+from anyorder.variables.encoding import Encoding
+
+JUDGING = 4_000  # questions about held-out rows by which members are weighed,
+JUDGING_CELLS = 100_000  # but no more than fit into so many cells
+PRIOR_ROWS = 4.0  # held-out rows that a variable's own weights must outweigh, against those of all variables
+LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
+
+
+@dataclass(frozen=True)
+class Member:
+    """One model as it was judged on held-out rows, and what goes into the blend for it, with equal shares."""
+
+    label: str
+    judged: AnyOrderModel
+    final: list[AnyOrderModel]
+
+
+def blend(
+    encoding: Encoding, protocol: Any, members: list[Member], judges: Rows, seed: int
+) -> tuple[AnyOrderModel, dict[str, Any]]:
+    """One model of all members that count, and how they scored on held-out rows."""
+    known, weight = _questions(judges, encoding.schema.partners, seed)
+    index = torch.arange(len(judges)).repeat(-(-len(known) // len(judges)))[: len(known)]
+    asked = judges.take(index)
+    log_probs = np.stack([_log_probs(member.judged, asked.values, known) for member in members])
+    weights = _weights(log_probs, weight.numpy(), len(judges))
+    weights[weights < LEAST_WEIGHT] = 0
+    weights /= weights.sum(axis=0)
+    kept = [place for place in range(len(members)) if weights[place].any()]
+    shift = asked.log_det.double().numpy()
+    scores = {
+        "members": {member.label: _mean(log_probs[place] + shift, weight) for place, member in enumerate(members)},
+        "weights": {member.label: float(weights[place].mean()) for place, member in enumerate(members)},
+        "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
+    }
+    parts = [model for place in kept for model in members[place].final]
+    shares = np.concatenate([weights[place] * _even_shares(members[place].final) for place in kept])
+    if len(parts) == 1:
+        return parts[0], scores
+    starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
+    heads: list[Head] = [
+        Blend(tuple(part.heads.of(variable) for part in parts), tuple(shares[:, variable].tolist()), tuple(starts))
+        for variable in range(len(encoding.codecs))
+    ]
+    described: tuple[Mapping[str, Any], ...] = tuple({"network": describe(part.network)} for part in parts)
+    network = BlendNetwork(layout_of(encoding.schema, heads), described)
+    network.parts = nn.ModuleList([part.network for part in parts])  # the trained ones
+    return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
+
+
+def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models variables"]:
+    """The same share for every model of a member, but none for trees that time did not allow."""
+    grown = [
+        [any(lengths) for lengths in model.network.lengths]
+        if isinstance(model.network, BoostedTrees)
+        else [True] * model.variables
+        for model in models
+    ]
+    counted = np.array(grown, dtype=np.float64)
+    counted[0] = np.where(counted.any(axis=0), counted[0], 1.0)  # a variable without any: its marginal answers once
+    shares: Float[np.ndarray, "models variables"] = counted / counted.sum(axis=0)
+    return shares
+
+
+def _questions(
+    judges: Rows, partners: Sequence[int], seed: int
+) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
+    """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
+    most = max(len(judges), min(JUDGING, JUDGING_CELLS // judges.values.shape[1]))
+    observed = judges.observed.repeat(-(-most // len(judges)), 1)[:most]
+    generator = np.random.default_rng([seed, 7])
+    chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
+    asked = (observed & allowed_targets(chosen, partners)).double()
+    return recorded(chosen, observed, partners), asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+@torch.no_grad()
+def _log_probs(
+    model: AnyOrderModel, values: Tensor, known: Bool[Tensor, "questions variables"]
+) -> Float[np.ndarray, "questions variables"]:
+    parts = [
+        model.log_prob_beside(values[part], known[part]).double() for part in torch.arange(len(values)).split(1000)
+    ]
+    nats: Float[np.ndarray, "questions variables"] = torch.cat(parts).clamp(min=FLOOR).numpy()
+    return nats
+
+
+def _weights(
+    log_probs: Float[np.ndarray, "members questions variables"],
+    weight: Float[np.ndarray, "questions variables"],
+    rows: int,
+) -> Float[np.ndarray, "members variables"]:
+    """The members' weights for every variable; a variable with few held-out cells follows all variables together."""
+    members, questions, variables = log_probs.shape
+    even = np.full(members, 1 / members)
+    # Many questions about one row are worth little more than one: cells count so that rows are what is counted.
+    scale = rows / questions
+    flat = log_probs.reshape(members, -1)
+    common = blend_weights(flat, even, PRIOR_ROWS, counts=weight.reshape(-1) * scale)
+    own = [
+        blend_weights(log_probs[:, :, place], common, PRIOR_ROWS, counts=weight[:, place] * scale * variables)
+        for place in range(variables)
+    ]
+    return np.stack(own, axis=1)
+
+
+def _mixture(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        mixed: np.ndarray = np.logaddexp.reduce(log_probs + np.log(weights)[:, None, :], axis=0)
+    return mixed
+
+
+def _mean(nats: np.ndarray, weight: Tensor) -> float:
+    counted = weight.numpy()
+    return float((nats * counted).sum() / max(counted.sum(), 1e-12))

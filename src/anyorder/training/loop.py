@@ -1,0 +1,314 @@
+"""The training loop, top to bottom.
+
+One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average
+so far, the optimiser and the random state. It can be written to a checkpoint after any step and goes on from
+there to the very same end. Learning is judged on a fixed, seeded set of queries about held-out rows; when that
+stops improving the best weights are taken back and the learning rate falls, and after a few such falls training ends.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.model.checkpoint import read_tensors, write_tensors
+from anyorder.networks.base import rows_at_once
+from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.registry import describe
+from anyorder.support.threads import torch_threads
+from anyorder.training.curves import Curve
+from anyorder.training.objectives import Objective
+from anyorder.training.options import Options
+from anyorder.training.rows import RowSource
+
+NOTICEABLE = 1e-4  # nats a step: less than this is no progress
+FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
+
+
+@dataclass
+class Progress:
+    """Where training stands: all of it goes into the checkpoint and to whoever watches."""
+
+    step: int = 0
+    seconds: float = 0.0
+    best: float = -math.inf
+    best_step: int = 0
+    mark: float = -math.inf  # the score from which progress is counted
+    stale: int = 0
+    falls: int = 0
+    train: float = math.nan
+    validation: float = math.nan
+    validated: int = -1  # the step of the last validation
+    done: bool = False
+    interrupted: bool = False
+
+
+Watch = Callable[[Progress, float], None]
+"""Called after every validation with the progress and the share of the budget that is spent."""
+
+
+class Trainer:
+    """Trains one model by one objective."""
+
+    def __init__(
+        self,
+        model: AnyOrderModel,
+        objective: Objective,
+        training: RowSource,
+        validation: RowSource,
+        options: Options,
+        *,
+        seed: int,
+        checkpoint: Path | None = None,
+        curves: Sequence[Curve] = (),
+        label: str = "",
+    ) -> None:
+        self.model = model
+        self.objective = objective
+        self.options = options
+        self.seed = seed
+        self.checkpoint = checkpoint
+        self.curves = curves
+        self.label = label
+        device = model.device
+        self.training = training.to(device)
+        repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
+        index = torch.arange(len(validation)).repeat(repeats)[: max(options.validation_queries, 1)]
+        self.validation = validation.take(index).to(device)
+        self.average = copy.deepcopy(model).eval()
+        self.best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        self.optimizer = torch.optim.AdamW(
+            _decayed(model, options.weight_decay), lr=options.learning_rate, betas=(0.9, 0.99), fused=True
+        )
+        self.progress = Progress()
+        self.generator = torch.Generator(device=device).manual_seed(seed)
+        # Dropout draws from torch's global state; ours is kept aside, so training neither disturbs nor sees the user's.
+        with torch.random.fork_rng(self._cuda()):
+            torch.manual_seed(seed)
+            self.random_state = self._random_state()
+
+    def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
+        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
+        progress = self.progress
+        saved = time.monotonic()
+        with (
+            torch.random.fork_rng(self._cuda()),
+            torch_threads(self.options.threads),
+            deferred_interrupt() as interrupt,
+        ):
+            self._set_random_state(self.random_state)
+            try:
+                while not progress.done and not interrupt.requested and self.spent() < share:
+                    began = time.monotonic()
+                    self._step()
+                    if progress.step % self.options.validate_every == 0:
+                        self._validate(watch)
+                    progress.seconds += time.monotonic() - began
+                    if self.checkpoint and time.monotonic() - saved > self.options.checkpoint_every:
+                        self.save(self.checkpoint)
+                        saved = time.monotonic()
+                progress.interrupted = interrupt.requested
+                over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                if over and progress.validated < progress.step:
+                    self._validate(watch)
+                progress.done = progress.done or self.spent() >= 1.0
+            except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
+                progress.interrupted = True
+                return progress
+            self.random_state = self._random_state()
+            if self.checkpoint:
+                self.save(self.checkpoint)
+        return progress
+
+    def _cuda(self) -> list[torch.device]:
+        return [self.model.device] if self.model.device.type == "cuda" else []
+
+    def _random_state(self) -> dict[str, Tensor]:
+        """The state of torch's global generators, from which dropout draws."""
+        states = {"cpu": torch.get_rng_state()}
+        for device in self._cuda():
+            states["cuda"] = torch.cuda.get_rng_state(device)
+        return states
+
+    def _set_random_state(self, states: dict[str, Tensor]) -> None:
+        torch.set_rng_state(states["cpu"])
+        for device in self._cuda():
+            torch.cuda.set_rng_state(states["cuda"], device)
+
+    def finish(self) -> AnyOrderModel:
+        """The model with the best weights seen."""
+        self.model.load_state_dict(self.best)
+        return self.model.eval()
+
+    def spent(self) -> float:
+        """The share of the budget that is used up."""
+        limits = [0.0]
+        if self.options.minutes is not None:
+            limits.append(self.progress.seconds / (60 * self.options.minutes))
+        if self.options.steps is not None:
+            limits.append(self.progress.step / self.options.steps)
+        return max(limits)
+
+    def _step(self) -> None:
+        options, progress = self.options, self.progress
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        size = min(options.batch, max(len(self.training), 1))
+        rows = torch.randint(len(self.training), (size,), generator=self.generator, device=self.generator.device)
+        batch = self.training.take(rows)
+        self.model.train()
+        scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
+        loss = -scores.mean()
+        if not bool(loss.isfinite()):
+            raise UserError(
+                f"training diverged at step {progress.step} (loss {loss.item()}); try a smaller learning_rate"
+            )
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
+        self.optimizer.step()
+        progress.step += 1
+        progress.train = -loss.item()
+        # The average starts short and lengthens, so that the first steps are soon forgotten.
+        decay = min(options.average, (1 + progress.step) / (10 + progress.step))
+        with torch.no_grad():
+            # One call for all tensors, as torch's own averaging does: tables have many small ones.
+            torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - decay)
+
+    def _learning_rate(self) -> float:
+        options, progress = self.options, self.progress
+        rate = options.learning_rate * options.fall**progress.falls
+        rate *= min(1.0, (progress.step + 1) / max(options.warmup, 1))
+        left = max(0.0, 1.0 - self.spent())
+        return rate * min(1.0, left / options.cool_down) if options.cool_down > 0 else rate
+
+    @torch.no_grad()
+    def _validate(self, watch: Watch | None = None) -> None:
+        options, progress = self.options, self.progress
+        rows = self.validation
+        # Seeded afresh each time: the same queries about the same rows, so that scores can be compared.
+        generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
+        total, weight = 0.0, 0.0
+        for part in torch.arange(len(rows)).split(rows_at_once(self.model.network.layout)):
+            some = rows.take(part.to(rows.values.device))
+            scores = self.objective.scores(self.average, some.values, some.observed, some.log_det, generator)
+            more, counted = scores.total(FLOOR)
+            total, weight = total + more, weight + counted
+        progress.validation = total / max(weight, 1e-12)
+        progress.validated = progress.step
+        if progress.validation > progress.best:
+            self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
+            progress.best, progress.best_step = progress.validation, progress.step
+        if progress.validation > progress.mark + NOTICEABLE:
+            progress.mark, progress.stale = progress.validation, 0
+        else:
+            progress.stale += 1
+            if progress.stale >= options.patience:
+                self._fall()
+        numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
+        for curve in self.curves:
+            curve.point(self.label, progress.step, {**numbers, "learning_rate": self._learning_rate()})
+        if watch is not None:
+            watch(progress, self.spent())
+
+    def _fall(self) -> None:
+        """Back to the best weights, at a smaller learning rate; or the end."""
+        progress = self.progress
+        progress.falls += 1
+        progress.stale = 0
+        if progress.falls > self.options.falls:
+            progress.done = True
+            return
+        self.model.load_state_dict(self.best)
+        self.average.load_state_dict(self.best)
+        self.optimizer.state.clear()
+
+    def save(self, path: Path) -> None:
+        """Everything that :meth:`resume` needs, written atomically."""
+        tensors = {"generator": self.generator.get_state()}
+        tensors |= {f"random/{name}": state for name, state in self._random_state().items()}
+        for part, state in (
+            ("model", self.model.state_dict()),
+            ("average", self.average.state_dict()),
+            ("best", self.best),
+        ):
+            tensors.update({f"{part}/{name}": tensor for name, tensor in state.items()})
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
+        write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
+
+    def take_up(self, *, resume: bool) -> None:
+        """Go on from the run's own checkpoint, if there is one and that is wanted; else forget what was there."""
+        if self.checkpoint is not None and self.checkpoint.exists():
+            if resume:
+                self.resume(self.checkpoint)
+            else:
+                self.checkpoint.unlink()  # of an earlier run: a later resume must not find it
+        for curve in self.curves:
+            curve.forget(self.label, self.progress.step)
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint of the same run."""
+        tensors, header = read_tensors(path)
+        if header.get("kind") != "training":
+            raise UserError(f"{path} is not a training checkpoint")
+        if header["identity"] != self.identity:
+            raise UserError(
+                f"{path} belongs to another run (other data, model, options or seed); "
+                "give the same ones, or start afresh without resume"
+            )
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}, "random": {}}
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, tensor in tensors.items():
+            part, _, name = key.partition("/")
+            if part in parts:
+                parts[part][name] = tensor
+            elif part == "optimizer":
+                index, _, name = name.partition("/")
+                moments.setdefault(int(index), {})[name] = tensor
+        self.model.load_state_dict(parts["model"])
+        self.average.load_state_dict(parts["average"])
+        self.best = parts["best"]
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.generator.set_state(tensors["generator"])
+        self.random_state = parts["random"]
+        self.progress = Progress(**header["progress"])
+        self.progress.interrupted = False
+
+    @cached_property
+    def identity(self) -> str:
+        """A hash of all that must be equal for a checkpoint to be resumed: data, model, objective, options, seed."""
+        described = {
+            "label": self.label,
+            "seed": self.seed,
+            "options": asdict(self.options),
+            "model": self.model.description(),
+            "objective": describe(self.objective),
+        }
+        digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode())
+        for rows in (self.training, self.validation):
+            rows.update(digest)
+        return digest.hexdigest()
+
+
+def _decayed(model: AnyOrderModel, weight_decay: float) -> list[dict[str, Any]]:
+    """Matrices decay; biases, norms and single vectors do not."""
+    parameters = list(model.parameters())
+    return [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]

@@ -1,0 +1,1 @@
+"""Boosted trees: the engine that is grown, not trained."""

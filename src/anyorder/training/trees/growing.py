@@ -1,0 +1,386 @@
+"""Growing the trees: every variable learns to tell its bins or levels apart from whatever else happens to be known.
+
+Each known cell x_i of the table is shown several times, beside random subsets e of the other known cells of its row
+(|e| uniform, as in ARDM), the rest hidden. LightGBM's classifiers then are p(half of the bins of x_i | x_e) for every
+e, question by question (:mod:`anyorder.networks.parts.halving`). How many rounds to boost is judged on held-out rows,
+for all questions of one depth together, since a single deep one concerns few of them; the trees that are kept are then
+grown with that number, on short tables from all rows. Several sets of them with shifted bins and other subsets are
+better than one: members of a blend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+
+from anyorder.heads import Head
+from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
+from anyorder.networks.layout import Layout
+from anyorder.networks.parts.halving import Split, all_at_once, halves
+from anyorder.training.rows import Rows
+from anyorder.training.trees.classes import atoms_of, classes_of
+from anyorder.training.trees.options import JUDGED, MOST_SHOWN, Clock, TreeOptions
+from anyorder.training.unbiased_edges import recorded
+
+T = TypeVar("T")
+STRIDE = 5  # rounds between two looks at the held-out rows
+PATIENCE = 3  # looks without progress before growth ends
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to grow one depth of a variable's trees: so many rounds, with leaves of so many rows at least."""
+
+    rounds: int = 0
+    least_rows: int = 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Trees grown on the training rows alone, and what made each variable's held-out cells most probable, by depth."""
+
+    heads: list[Head]
+    network: BoostedTrees
+    questions: list[list[Split]]
+    texts: list[list[str]]
+    plans: list[list[Plan]]
+
+
+def judge_trees(
+    heads: Sequence[Head],
+    layout: Layout,
+    nominal: Sequence[bool],
+    training: Rows,
+    judges: Rows,
+    options: TreeOptions,
+    *,
+    seed: int,
+    clock: Clock,
+    advance: Callable[[], None],
+) -> Judged:
+    """Trees with as many rounds as held-out rows ask for; ``advance`` is called when a variable is done.
+
+    A variable for which no time is left answers with its marginal.
+    """
+    jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
+    grown = _all(lambda job: job.judged(judges), jobs, advance)
+    questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
+    network = _network(heads, layout, jobs, questions, texts)
+    return Judged(list(heads), network, questions, texts, [plans for _, plans in grown])
+
+
+def grow_trees(
+    heads: Sequence[Head],
+    layout: Layout,
+    nominal: Sequence[bool],
+    rows: Rows,
+    plans: Sequence[Sequence[Plan]],
+    options: TreeOptions,
+    *,
+    seed: int,
+    clock: Clock,
+    advance: Callable[[], None],
+    instead: Judged | None = None,
+) -> BoostedTrees:
+    """Trees as the plans of each variable say; where time is up, those that were judged stand ``instead``, or none.
+
+    What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
+    """
+    jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
+    grown = _all(lambda job: job.grown(plans[job.place]), jobs, advance)
+    questions = [job.questions for job in jobs]
+    texts = []
+    for place, own in enumerate(grown):
+        if own is None and instead is not None:
+            questions[place] = instead.questions[place]
+            own = instead.texts[place]
+        texts.append([""] * len(questions[place]) if own is None else own)
+    return _network(heads, layout, jobs, questions, texts)
+
+
+def all_rows(training: Rows, judges: Rows) -> Rows:
+    """Both together."""
+    pairs = ((getattr(rows, name).cpu() for rows in (training, judges)) for name in ("values", "observed", "log_det"))
+    return Rows(*(torch.cat(tuple(pair)) for pair in pairs))
+
+
+def _jobs(
+    heads: Sequence[Head],
+    layout: Layout,
+    nominal: Sequence[bool],
+    rows: Rows,
+    options: TreeOptions,
+    seed: int,
+    clock: Clock,
+) -> list[_Job]:
+    lightgbm()
+    columns = [place for place, flag in enumerate(nominal) if flag]
+    return [_Job(head, place, layout.partners, columns, rows, options, seed, clock) for place, head in enumerate(heads)]
+
+
+def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], advance: Callable[[], None]) -> list[T]:
+    # One after the other: boosters that are trained at the same time share LightGBM's global count of threads, and a
+    # process that does so crashes now and then.
+    results: list[T] = []
+    for job in jobs:
+        results.append(work(job))
+        advance()
+    return results
+
+
+def _network(
+    heads: Sequence[Head],
+    layout: Layout,
+    jobs: Sequence[_Job],
+    questions: Sequence[Sequence[Split]],
+    texts: Sequence[Sequence[str]],
+) -> BoostedTrees:
+    marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
+    for job in jobs:
+        frequencies = job.frequencies()
+        marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
+    return BoostedTrees.of(layout, questions, texts, [atoms_of(head) for head in heads], marginal)
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
+
+    head: Head
+    place: int
+    partners: tuple[int, ...]
+    nominal: list[int]
+    rows: Rows
+    options: TreeOptions
+    seed: int
+    clock: Clock
+
+    def frequencies(self) -> Float[np.ndarray, " classes"]:
+        """How often each class occurs, half a cell added."""
+        target, count = self._targets(self.rows)
+        counts = np.bincount(target, minlength=count).astype(np.float64)
+        smoothed: Float[np.ndarray, " classes"] = (counts + 0.5) / (counts.sum() + 0.5 * count)
+        return smoothed
+
+    @cached_property
+    def depths(self) -> list[list[Split]]:
+        """The questions about this variable's classes."""
+        frequencies = self.frequencies()
+        cells = self.rows.values[self.rows.observed[:, self.place], self.place]
+        # Where a column has few values, each its own class, one question for all does better: see docs/engines.md.
+        if self.place in self.nominal or len(torch.unique(cells)) <= len(frequencies):
+            return all_at_once(len(frequencies))
+        return halves(frequencies, atoms_of(self.head))
+
+    @property
+    def questions(self) -> list[Split]:
+        return [split for splits in self.depths for split in splits]
+
+    def grown(self, plans: Sequence[Plan]) -> list[str] | None:
+        """Trees for all questions by these plans; None where there is no time for all of them."""
+        over = self.clock.begin()
+        generator = np.random.default_rng([self.seed, self.place])
+        if over():
+            return None
+        shown = self._shown(self.rows, self.options.shown, generator)
+        texts = []
+        for depth, splits in enumerate(self.depths):
+            plan = plans[min(depth, len(plans) - 1)] if plans else Plan()
+            for split in splits:
+                booster: Any = self._booster(split, plan.least_rows, *shown) if plan.rounds else None
+                if booster is None:
+                    texts.append("")
+                    continue
+                for _ in range(plan.rounds):
+                    if over():
+                        return None
+                    booster.update()
+                texts.append(str(booster.model_to_string()))
+        return texts
+
+    def judged(self, judges: Rows) -> tuple[list[str], list[Plan]]:
+        """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
+
+        Coarse questions come first, so that time which runs out costs detail alone.
+        """
+        over = self.clock.begin(JUDGED)
+        generator = np.random.default_rng([self.seed, self.place])
+        texts: list[str] = []
+        plans: list[Plan] = []
+        if not over():
+            shown = self._shown(self.rows, self.options.shown, generator)
+            unseen, truth, _ = self._shown(judges, max(2_000, len(judges.values)), generator)
+            for splits in self.depths:
+                asked = [_Asked(split, unseen, truth) for split in splits]
+                found, plan = self._depth(asked, shown, over)
+                texts += found
+                plans.append(plan)
+                if over():
+                    break
+        return texts + [""] * (len(self.questions) - len(texts)), plans
+
+    def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[str], Plan]:
+        """The better of sharp and smooth trees for the questions of one depth."""
+        best: float | None = None
+        texts, plan = [""] * len(asked), Plan()
+        for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
+            if over() and plan.rounds:
+                break
+            boosters = [self._booster(one.split, least_rows, *shown) for one in asked]
+            if best is None:  # what no trees at all would score, on the same cells
+                pairs = zip(boosters, asked, strict=True)
+                best = sum(one.baseline(*shown[1:]) for booster, one in pairs if booster is not None)
+            nats, rounds = self._rounds(boosters, asked, over)
+            if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
+                best, plan = nats, Plan(rounds, least_rows)
+                texts = [
+                    "" if booster is None else str(booster.model_to_string(num_iteration=rounds))
+                    for booster in boosters
+                ]
+        return texts, plan
+
+    def _rounds(self, boosters: Sequence[Any], asked: Sequence[_Asked], over: Callable[[], bool]) -> tuple[float, int]:
+        """Boost until held-out cells gain no more; how probable they were at best, and after how many rounds."""
+        pairs = [(booster, one) for booster, one in zip(boosters, asked, strict=True) if booster is not None]
+        if not pairs:
+            return -np.inf, 0
+        if not any(len(one.truth) for _, one in pairs):  # no held-out row knows this variable
+            few = max(1, self.options.rounds // 4)
+            for booster, _ in pairs:
+                for _ in range(few):
+                    booster.update()
+            return 0.0, few
+        cells = sum(len(one.truth) for _, one in pairs)
+        scores: list[Any] = [0.0] * len(pairs)
+        best, best_round, stale = -np.inf, 0, 0
+        for since in range(0, self.options.rounds, STRIDE):
+            more = min(STRIDE, self.options.rounds - since)
+            nats = 0.0
+            for place, (booster, one) in enumerate(pairs):
+                for _ in range(more):
+                    booster.update()
+                if len(one.truth):
+                    scores[place] = scores[place] + booster.predict(
+                        one.unseen,
+                        raw_score=True,
+                        start_iteration=since,
+                        num_iteration=more,
+                        num_threads=self.options.threads,
+                    )
+                    nats += _log_score(np.asarray(scores[place]), one.truth)
+            if nats > best + 1e-4 * cells:
+                best, best_round, stale = nats, since + more, 0
+            else:
+                stale += 1
+            if stale >= PATIENCE or over():
+                break
+        return best, best_round
+
+    def _targets(self, rows: Rows) -> tuple[Int[np.ndarray, " cells"], int]:
+        here = rows.observed[:, self.place]
+        classes, count = classes_of(self.head, rows.values[here, self.place].cpu())
+        return classes.numpy(), max(count, 2)
+
+    def _booster(
+        self,
+        split: Split,
+        least_rows: int,
+        inputs: Float[np.ndarray, "cells variables"],
+        target: Int[np.ndarray, " cells"],
+        repeats: int,
+    ) -> Any:
+        """LightGBM's classifier for one question before its first round; None where all answers are the same."""
+        library, options = lightgbm(), self.options
+        here = split.concerns(target)
+        inputs, answers = inputs[here], split.answer(target[here])
+        if len(np.unique(answers)) < 2:
+            return None
+        parameters = {
+            "objective": "binary" if split.answers == 2 else "multiclass",
+            **({} if split.answers == 2 else {"num_class": split.answers}),
+            "learning_rate": options.learning_rate,
+            "num_leaves": options.leaves,
+            # A leaf should hold whole rows, however often each row is shown.
+            "min_data_in_leaf": max(least_rows * repeats, 2),
+            "lambda_l2": 1.0,
+            "bagging_fraction": 0.6,  # of the cells shown, for every round anew: quicker, and no worse
+            "bagging_freq": 1,
+            "feature_pre_filter": False,
+            "num_threads": options.threads,
+            "verbose": -1,
+            "seed": self.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+        }
+        nominal = [column for column in self.nominal if column != self.place]
+        return library.Booster(
+            parameters, library.Dataset(inputs, answers, categorical_feature=nominal, params=parameters)
+        )
+
+    def _shown(
+        self, rows: Rows, shown: int, generator: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "cells variables"], Int[np.ndarray, " cells"], int]:
+        """Known cells of the variable beside random subsets of their rows; their classes; how often each is shown."""
+        observed = rows.observed.cpu().numpy()
+        shown = min(shown, MOST_SHOWN // observed.shape[1])
+        target, _ = self._targets(rows)
+        place = np.flatnonzero(observed[:, self.place])
+        repeats = int(np.clip(shown // max(len(place), 1), 1, self.options.most_repeats))
+        if len(place) > shown:
+            chosen = np.sort(generator.choice(len(place), shown, replace=False))
+            place, target = place[chosen], target[chosen]
+        place, target = np.repeat(place, repeats), np.repeat(target, repeats)
+        chosen = random_subsets(len(place), observed.shape[1], generator)
+        chosen[:, self.place] = False
+        if self.partners and self.partners[self.place] >= 0:  # a column and its own indicator never see each other
+            chosen[:, self.partners[self.place]] = False
+        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[place]), self.partners).numpy()
+        values = rows.values.cpu().numpy().astype(np.float64)[place]
+        return with_count(np.where(known, values, np.nan)), target, repeats
+
+
+def random_subsets(rows: int, variables: int, generator: np.random.Generator) -> Bool[np.ndarray, "rows variables"]:
+    """Subsets whose size is uniform on 0..variables, and which are uniform given their size."""
+    share = generator.integers(0, variables + 1, size=(rows, 1))
+    ranks = generator.random((rows, variables)).argsort(axis=1).argsort(axis=1)
+    subsets: Bool[np.ndarray, "rows variables"] = ranks < share
+    return subsets
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """One question as it is put to held-out cells."""
+
+    split: Split
+    all_unseen: Float[np.ndarray, "cells variables"]
+    all_truth: Int[np.ndarray, " cells"]
+
+    @cached_property
+    def unseen(self) -> Float[np.ndarray, "here variables"]:
+        here: Float[np.ndarray, "here variables"] = self.all_unseen[self.split.concerns(self.all_truth)]
+        return here
+
+    @cached_property
+    def truth(self) -> Int[np.ndarray, " here"]:
+        return self.split.answer(self.all_truth[self.split.concerns(self.all_truth)])
+
+    def baseline(self, target: Int[np.ndarray, " shown"], repeats: int) -> float:
+        """The log-probability of the true answers if each were as frequent as in training."""
+        seen = self.split.answer(target[self.split.concerns(target)])
+        counts = np.bincount(seen, minlength=self.split.answers) + 0.5 * repeats
+        return float(np.log(counts / counts.sum())[self.truth].sum())
+
+
+def _log_score(scores: Float[np.ndarray, "cells ..."], truth: Int[np.ndarray, " cells"]) -> float:
+    """The log-probability of the true answers."""
+    if scores.ndim == 1:
+        scores = np.stack([np.zeros_like(scores), scores], axis=1)
+    log_probs = torch.from_numpy(scores).log_softmax(1).numpy()
+    # No single cell may cost more than an answer that was left to the marginal's share would.
+    return float(log_probs[np.arange(len(truth)), truth].clip(min=-10.0).sum())

@@ -1,0 +1,89 @@
+"""Numbers and times on a line: z = warp(x)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from anyorder.errors import UserError
+from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers
+from anyorder.variables.codecs.base import Codec, WarpName, deviation, fitted_warp, through
+from anyorder.variables.restore import numbers_as, times_as
+from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.times import MICROSECONDS_PER_DAY, ticks, times
+from anyorder.variables.warp import Warp
+
+SMALLEST = 1e-150
+"""The square of a spread below this is no longer a float64."""
+
+
+MOST_DAYS = 5e6
+"""Further from now than any calendar; keeps microseconds within int64."""
+
+
+@final
+@dataclass(frozen=True)
+class LineCodec(Codec):
+    """z = warp(x). For times, x counts days since ``origin`` (microseconds since 1970): small numbers stay precise."""
+
+    variable: Variable
+    warp: Warp
+    origin: int = 0
+
+    @classmethod
+    def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LineCodec:
+        """A warp that gives the known cells of ``column`` about unit scale."""
+        missing = missing_cells(column, marks, words=True)
+        origin = 0
+        if variable.kind is Kind.DATETIME and not missing.all():
+            known = ticks(times(column, missing, variable.name, variable.zone))[~missing]
+            origin = int(known.min()) // MICROSECONDS_PER_DAY * MICROSECONDS_PER_DAY
+        blank = cls(variable, Warp.affine(0.0, 1.0), origin)
+        step = 1 / 86_400 if variable.resolution == "second" else None
+        known_numbers = blank._numbers(column, missing)[~missing]
+        _refuse_tiny(known_numbers, variable.name)
+        return cls(variable, fitted_warp(known_numbers, warp, step), origin)
+
+    def _numbers(self, column: Series, missing: Mask) -> Numbers:
+        if self.variable.kind is not Kind.DATETIME:
+            return numbers(column, missing, self.variable.name)
+        instants = ticks(times(column, missing, self.variable.name, self.variable.zone))
+        return (instants - self.origin) / MICROSECONDS_PER_DAY
+
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        missing = missing_cells(column, marks, words=True)
+        units = self._numbers(column, missing)
+        self._refuse_outside(column, missing, units)
+        return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
+
+    def decode(self, values: Numbers) -> Series:
+        unknown = np.isnan(values)
+        units = through(self.warp.inverse, np.where(unknown, 0.0, values))
+        if self.variable.kind is not Kind.DATETIME:
+            return numbers_as(self.variable, self.inside(units), unknown)
+        grain = 1_000_000 if self.variable.resolution == "second" else 1
+        since = np.rint(units.clip(-MOST_DAYS, MOST_DAYS) * (MICROSECONDS_PER_DAY / grain)).astype(np.int64) * grain
+        return times_as(self.variable, since + self.origin, unknown, wall=False)
+
+    def measure(self, values: Numbers) -> Numbers:
+        return through(self.warp.inverse, values) + self.origin / MICROSECONDS_PER_DAY
+
+    def from_measure(self, measured: Numbers) -> Numbers:
+        return through(self.warp.forward, measured - self.origin / MICROSECONDS_PER_DAY)
+
+    def log_slope(self, values: Numbers) -> Numbers:
+        return through(self.warp.log_slope, through(self.warp.inverse, values))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"warp": dataclasses.asdict(self.warp), "origin": self.origin}
+
+
+def _refuse_tiny(values: Numbers, name: str) -> None:
+    if len(values) and values.min() < values.max() and deviation(values) < SMALLEST:
+        raise UserError(
+            f"column {name!r} varies by less than {SMALLEST:g}, which is too little to compute with; use another unit"
+        )

@@ -1,0 +1,92 @@
+"""A column with atoms: values it often has exactly, in the middle of a continuum of others.
+
+An atom must still be that atom after its model value was rounded to float32 and back, and no other value may be taken
+for it. So an atom's model value is one that float32 holds, and another value that would round to it steps aside.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+import pandas as pd
+
+from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers
+from anyorder.variables.codecs.base import Codec, WarpName
+from anyorder.variables.codecs.line import LineCodec
+from anyorder.variables.restore import numbers_as
+from anyorder.variables.schema import Variable
+
+
+@final
+@dataclass(frozen=True)
+class SpikedCodec(Codec):
+    """The codec of the continuum, and beside it the atoms, each with a model value of its own."""
+
+    variable: Variable
+    line: LineCodec
+
+    @classmethod
+    def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> SpikedCodec:
+        """A warp for the continuum alone; each atom counts once, so that it lies within the warp's range."""
+        missing = missing_cells(column, marks, words=True)
+        known = numbers(column, missing, variable.name)[~missing]
+        apart = known[~np.isin(known, variable.atoms)]
+        once: Series = pd.Series(np.concatenate([apart, np.array(variable.atoms)]))
+        return cls(variable, LineCodec.fit(once, variable, (), warp))
+
+    @cached_property
+    def atoms(self) -> tuple[float, ...]:
+        """The model values of the atoms, increasing."""
+        at = self.line.from_measure(np.array(self.variable.atoms)).astype(np.float32)
+        for place in range(1, len(at)):  # two atoms too close for float32 are still two
+            at[place] = max(at[place], np.nextafter(at[place - 1], np.float32(np.inf)))
+        return tuple(float(atom) for atom in at)
+
+    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        values, known = self.line.encode(column, marks)
+        given = numbers(column, ~known, self.variable.name)
+        for atom, model in zip(self.variable.atoms, self.atoms, strict=True):
+            here = known & (given == atom)
+            aside = known & ~here & (values.astype(np.float32) == np.float32(model))
+            step = np.where(given < atom, np.float32(-np.inf), np.float32(np.inf))
+            values = np.where(aside, np.nextafter(np.float32(model), step.astype(np.float32)), values)
+            values = np.where(here, model, values)
+        return values, known
+
+    def decode(self, values: Numbers) -> Series:
+        unknown = np.isnan(values)
+        return numbers_as(self.variable, self.measure(np.where(unknown, 0.0, values)), unknown)
+
+    def measure(self, values: Numbers) -> Numbers:
+        units = self.line.inside(self.line.measure(values))
+        for atom, model in zip(self.variable.atoms, self.atoms, strict=True):
+            units = np.where(self._at(values, model), atom, units)
+        return units
+
+    def from_measure(self, measured: Numbers) -> Numbers:
+        values = self.line.from_measure(measured)
+        for atom, model in zip(self.variable.atoms, self.atoms, strict=True):
+            values = np.where(measured == atom, model, values)
+        return values
+
+    def log_slope(self, values: Numbers) -> Numbers:
+        """0 at an atom, where what is asked is a probability."""
+        slope = self.line.log_slope(values)
+        for model in self.atoms:
+            slope = np.where(self._at(values, model), 0.0, slope)
+        return slope
+
+    def _at(self, values: Numbers, model: float) -> Mask:
+        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(model))
+
+    def decode_as(self, variable: Variable, values: Numbers) -> Series:
+        line = dataclasses.replace(self.line, variable=variable)
+        return SpikedCodec(variable, line).decode(values)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.line.to_json()

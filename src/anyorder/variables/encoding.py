@@ -1,0 +1,208 @@
+"""User units <-> model tensor, one codec per variable, invertible, with log|det|.
+
+A row x of a table becomes a row z of floats: codes for levels, z_i = warp_i(x_i) for numbers and times. The
+map is diagonal, so its log|det| is a sum over cells, and in the units of the data
+
+    log p(x) = log p(z) + sum over continuous i of log dz_i/dx_i.
+
+Columns are read one at a time, so memory stays at the size of the result.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+
+from anyorder.errors import UserError, nearest
+from anyorder.variables.cells import SINGLE, Series
+from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
+from anyorder.variables.codecs.spiked import SpikedCodec
+from anyorder.variables.missingness import mark_holes
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
+
+__all__ = ["Codec", "Encoding", "LatticeCodec", "LevelCodec", "LineCodec", "Unseen", "WarpName"]
+
+Unseen: TypeAlias = Literal["refuse", "missing"]
+"""What to do with a cell whose value is none of the levels that its variable was fitted on."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A codec for every variable of ``schema``, in its order."""
+
+    schema: Schema
+    codecs: tuple[Codec, ...]
+
+    @classmethod
+    def fit(cls, frame: pd.DataFrame, schema: Schema, warp: WarpName = "normal_scores") -> Encoding:
+        """Codecs fitted to the known cells of ``frame``.
+
+        ``normal_scores`` bends every number column towards a standard normal, which tames heavy tails;
+        ``standard`` only shifts and scales it.
+        """
+        if warp not in get_args(WarpName):
+            raise UserError(f"unknown warp {warp!r}; {nearest(warp, get_args(WarpName))}")
+        columns = {str(name): frame.iloc[:, position] for position, name in enumerate(frame.columns)}
+        codecs: list[Codec] = []
+        for variable in schema.variables:
+            family = _family(variable)
+            if family is LevelCodec:
+                codecs.append(LevelCodec(variable))
+            else:
+                codecs.append(family.fit(columns[variable.name], variable, schema.missing, warp))
+        return cls(schema, tuple(codecs))
+
+    def codec(self, name: str) -> Codec:
+        """The codec of the variable ``name``."""
+        return self.codecs[self.schema.index(name)]
+
+    def encode(
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse", evidence: Collection[str] = ()
+    ) -> tuple[Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]]:
+        """Model values (0 where unknown) and which cells are known.
+
+        A variable without a column is unknown in every row. A column without a variable is a mistake, a misspelling
+        of a variable that has no column; where every variable has one, it is ignored with a warning.
+        ``unseen="missing"`` takes a value that is none of a variable's levels for an unknown cell. Columns of
+        ``evidence`` are only ever given, so among whole numbers they may hold fractions, with a warning.
+        """
+        values, known, _ = self.encode_seen(frame, unseen, evidence)
+        return values, known
+
+    def encode_seen(
+        self, frame: pd.DataFrame, unseen: Unseen = "refuse", evidence: Collection[str] = ()
+    ) -> tuple[
+        Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]
+    ]:
+        """As :meth:`encode`, and which of the unknown cells hold a value that the model never saw."""
+        if unseen not in get_args(Unseen):
+            raise UserError(f"unknown choice unseen={unseen!r}; {nearest(unseen, get_args(Unseen), noun='choices')}")
+        columns = self._columns(frame)
+        values = np.zeros((len(frame), len(self.schema)))
+        known = np.zeros(values.shape, dtype=bool)
+        strange = np.zeros(values.shape, dtype=bool)
+        marks = self.schema.missing
+        for place, codec in enumerate(self.codecs):
+            column = columns.get(codec.variable.name)
+            if column is None:
+                continue
+            if unseen == "missing" and isinstance(codec, LevelCodec):
+                values[:, place], known[:, place], strange[:, place] = codec.encode_seen(column, marks)
+            else:
+                encode = codec.encode_evidence if codec.variable.name in evidence else codec.encode
+                values[:, place], known[:, place] = encode(column, marks)
+        mark_holes(self.schema, values, known, strange, list(columns))
+        counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
+        if any(counts.values()):
+            shown = ", ".join(f"{count} in {name!r}" for name, count in counts.items() if count)
+            warnings.warn(f"values never seen in training, taken for unknown: {shown}", UserWarning, stacklevel=4)
+        return values, known, strange
+
+    def _columns(self, frame: pd.DataFrame) -> dict[str, Series]:
+        """The columns by name, once it is clear what to make of each."""
+        columns: dict[str, Series] = {}
+        for position, label in enumerate(frame.columns):
+            name = str(label)
+            if name in columns:
+                raise UserError(f"column {name!r} appears more than once; rename or remove the others")
+            columns[name] = frame.iloc[:, position]
+        for variable in self.schema.variables:
+            if variable.indicates and variable.indicates in columns and variable.name in columns:
+                raise UserError(
+                    f"the holes of column {variable.indicates!r} say what {variable.name!r} would; remove the latter"
+                )
+        extra = [name for name in columns if name not in self.schema and name not in self._ignored]
+        absent = [v.name for v in self.schema.variables if v.name not in columns and not v.indicates]
+        if extra and absent:
+            hint = nearest(extra[0], self.schema.names)
+            raise UserError(f"the model knows no column {extra[0]!r}; {hint} (or remove the column)")
+        if extra:
+            shown = ", ".join(map(repr, extra))
+            warnings.warn(f"columns the model does not know, ignored: {shown}", UserWarning, stacklevel=5)
+        return columns
+
+    def encode_column(self, name: str, column: Any) -> tuple[Float[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:
+        """One column, given as a Series, an array or a list."""
+        series = column if isinstance(column, pd.Series) else pd.Series(column)
+        return self.codec(name).encode(series, self.schema.missing)
+
+    def encode_value(self, name: str, value: object, *, evidence: bool = False) -> float:
+        """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"; ``evidence`` as above."""
+        cell: Series = pd.Series([value], index=[SINGLE], dtype=None if isinstance(value, np.generic) else object)
+        codec = self.codec(name)
+        values, known = (codec.encode_evidence if evidence else codec.encode)(cell, self.schema.missing)
+        if not known[0]:
+            raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
+        return float(values[0])
+
+    def decode(self, values: Float[np.ndarray, "rows variables"], index: pd.Index[Any] | None = None) -> pd.DataFrame:
+        """The frame that model values stand for; NaN becomes a missing cell, columns left out come last and empty."""
+        columns = {codec.variable.name: codec.decode(values[:, place]) for place, codec in enumerate(self.codecs)}
+        columns |= {name: pd.Series(np.nan, index=range(len(values))) for name in self.schema.left_out}
+        frame = pd.DataFrame(columns, index=pd.RangeIndex(len(values)))
+        return frame if index is None else frame.set_axis(index)
+
+    def decode_column(self, name: str, values: Float[np.ndarray, " rows"]) -> Series:
+        """One column, in its own dtype."""
+        return self.codec(name).decode(np.asarray(values, dtype=np.float64)).rename(name)
+
+    def measure(self, name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+        """Model values as plain numbers in the units of the data, not rounded to the lattice.
+
+        For means and plots. Times count days since 1970 (of the wall clock if the resolution is "day"); texts are NaN.
+        """
+        return self.codec(name).measure(np.asarray(values, dtype=np.float64))
+
+    def log_det(self, values: Float[np.ndarray, "rows variables"]) -> Float[np.ndarray, "rows variables"]:
+        """log dz/dx of every cell of the model values ``values``: 0 for discrete variables.
+
+        Unknown cells have a value here too (that of z = 0); only known ones should be summed.
+        """
+        return np.stack([codec.log_slope(values[:, place]) for place, codec in enumerate(self.codecs)], axis=1)
+
+    @cached_property
+    def _ignored(self) -> frozenset[str]:
+        return frozenset(self.schema.left_out) | frozenset(self.schema.dropped)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that :meth:`from_json` turns back, float for float."""
+        return {"schema": self.schema.to_json(), "codecs": [codec.to_json() for codec in self.codecs]}
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Encoding:
+        """The encoding that :meth:`to_json` described."""
+        schema = Schema.from_json(described["schema"])
+        if len(described["codecs"]) != len(schema):
+            raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(described['codecs'])}")
+        pairs = zip(schema.variables, described["codecs"], strict=True)
+        return cls(schema, tuple(_codec_from_json(variable, item) for variable, item in pairs))
+
+
+def _family(variable: Variable) -> type[LevelCodec | LatticeCodec | LineCodec | SpikedCodec]:
+    if variable.kind.has_levels:
+        return LevelCodec
+    if variable.kind is Kind.SPIKED:
+        return SpikedCodec
+    return LatticeCodec if variable.discrete else LineCodec
+
+
+def _codec_from_json(variable: Variable, described: Mapping[str, Any]) -> Codec:
+    family = _family(variable)
+    if family is LevelCodec:
+        return LevelCodec(variable)
+    try:
+        warp = Warp(**{name: tuple(float(number) for number in knots) for name, knots in described["warp"].items()})
+        if family is LatticeCodec:
+            return LatticeCodec(variable, warp, *(int(described[name]) for name in ("start", "stop", "step")))
+        line = LineCodec(variable, warp, int(described["origin"]))
+        return SpikedCodec(variable, line) if family is SpikedCodec else line
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UserError(f"the encoding of {variable.name!r} is damaged: {error}") from error

@@ -1,0 +1,273 @@
+"""What the variables are: names, kinds, levels, and how to give each column back as it came.
+
+A variable is one column of a table, one position of a text or one pixel of an image. Its *kind* says which values
+it can take, and so which family of one-dimensional distributions answers for it:
+
+=============  =====================================  =============================================
+kind           values                                 what a log-probability of it means
+=============  =====================================  =============================================
+continuous     any real number                        log-density per unit of the column
+integer        whole numbers                          log-probability of that number
+atoms          a few numbers, such as 0, 0.5 and 1    log-probability of that level
+boolean        false, true                            log-probability of that level
+categorical    a few texts (or mixed values)          log-probability of that level
+ordinal        levels with an order                   log-probability of that level
+spiked         any real number, a few of them often   log-probability of such an atom; log-density elsewhere
+datetime       times; see ``Variable.resolution``     whole days: log-probability; finer: log-density per day
+=============  =====================================  =============================================
+
+Nothing here computes: no tensors, no frames, only plain values that go into a model file as JSON.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from anyorder.errors import UserError, nearest
+
+Level: TypeAlias = str | int | float | bool
+"""One value of a variable with levels; all of them survive JSON unchanged."""
+
+Group: TypeAlias = tuple[int, ...]
+"""Variables that are asked for or measured together, by index."""
+
+
+class Kind(StrEnum):
+    """Which values a variable can take."""
+
+    CONTINUOUS = "continuous"
+    INTEGER = "integer"
+    ATOMS = "atoms"
+    BOOLEAN = "boolean"
+    CATEGORICAL = "categorical"
+    DATETIME = "datetime"
+    ORDINAL = "ordinal"
+    SPIKED = "spiked"
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the values are a finite list, coded 0..K-1."""
+        return self in (Kind.ATOMS, Kind.BOOLEAN, Kind.CATEGORICAL, Kind.ORDINAL)
+
+    @classmethod
+    def read(cls, word: object) -> Kind:
+        """The kind of that name; :class:`UserError` names the nearest valid one."""
+        try:
+            return cls(str(word))
+        except ValueError:
+            raise UserError(f"unknown kind {str(word)!r}; {nearest(word, list(cls))}") from None
+
+
+RESOLUTIONS = ("", "day", "second", "microsecond")
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable and the form in which its column came.
+
+    ``levels`` lists the values of a boolean, categorical or atoms variable (code k stands for ``levels[k]``).
+    ``dtype`` is the pandas dtype to give back. ``resolution`` is "day" for a datetime whose times are all midnight
+    (a lattice of whole days), else "second" or "microsecond" (a continuous line, one unit = one day);
+    ``zone`` is the time zone of its wall clock, if it has one. ``form`` says how numbers or times were
+    written where the column held neither: "text" for numbers, "date" for Python dates, a strftime pattern for times
+    as text. ``categories`` and ``ordered`` restore a pandas category column, unused categories included.
+    ``atoms`` are the values that a spiked (or integer) variable often has exactly. ``bounds`` are the least and the
+    greatest value of a number, None where there is none; ``declared`` says that the user told them, not the data.
+    ``indicates`` names the column whose absence this (boolean) variable says: see
+    :mod:`anyorder.variables.missingness`.
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Level, ...] = ()
+    dtype: str = "float64"
+    resolution: str = ""
+    zone: str = ""
+    form: str = ""
+    categories: tuple[Level, ...] = ()
+    ordered: bool = False
+    indicates: str = ""
+    atoms: tuple[float, ...] = ()
+    bounds: tuple[float | None, float | None] = (None, None)
+    declared: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", Kind.read(self.kind))
+        if self.kind.has_levels and not self.levels:
+            raise UserError(f"{self.name!r} is {self.kind.value} and needs at least one level")
+        if self.levels and not self.kind.has_levels:
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have levels")
+        if self.resolution not in RESOLUTIONS or bool(self.resolution) != (self.kind is Kind.DATETIME):
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have the resolution {self.resolution!r}")
+        self._check_line()
+        for level in (*self.levels, *self.categories):
+            if not isinstance(level, str | int | float) or level != level:
+                raise UserError(f"{self.name!r}: a level must be a text, number or boolean, got {level!r}")
+
+    def _check_line(self) -> None:
+        if self.atoms and self.kind not in (Kind.SPIKED, Kind.INTEGER):
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have atoms beside a continuum")
+        if self.kind is Kind.SPIKED and not self.atoms:
+            raise UserError(f"{self.name!r} is spiked and needs an atom")
+        if self.bounds == (None, None):
+            return
+        if self.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.SPIKED):
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have bounds; only number columns can")
+        ends = [end for end in self.bounds if end is not None]
+        wrong = any(isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end) for end in ends)
+        if len(self.bounds) != 2 or wrong or (len(ends) == 2 and not ends[0] < ends[1]):
+            raise UserError(
+                f"{self.name!r}: bounds are a least and a greater number, either may be None; got {self.bounds!r}"
+            )
+
+    @property
+    def discrete(self) -> bool:
+        """Whether answers about it are probabilities (True) or densities (False)."""
+        return self.kind.has_levels or self.kind is Kind.INTEGER or self.resolution == "day"
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its values are numbers, so that a mean makes sense."""
+        return self.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.ATOMS, Kind.SPIKED)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; fields at their default are left out."""
+        described: dict[str, Any] = {"name": self.name, "kind": self.kind.value}
+        for entry in fields(self)[2:]:
+            value = getattr(self, entry.name)
+            if value != entry.default:
+                described[entry.name] = list(value) if isinstance(value, tuple) else value
+        return described
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Variable:
+        """The variable that :meth:`to_json` described."""
+        given = _checked(cls, described)
+        for name in ("levels", "categories"):
+            if not isinstance(given.get(name, []), list | tuple):
+                raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
+            given[name] = tuple(given.get(name, ()))
+        for name in ("atoms", "bounds"):
+            if name in given:
+                if not isinstance(given[name], list | tuple):
+                    raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
+                given[name] = tuple(given[name])
+        for name in ("name", "dtype", "resolution", "zone", "form", "indicates"):
+            if not isinstance(given.get(name, ""), str):
+                raise UserError(f"{name!r} of a variable must be text, got {given[name]!r}")
+        return cls(**given)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All variables in table order, and the ``grid`` in which they lie: (variables,) for a table.
+
+    ``left_out`` names columns without a single value: there is nothing to learn about them, so they are not
+    variables, and they come back empty. ``dropped`` names columns the user left out. Both are allowed in
+    later frames and ignored. ``missing`` lists the marks, besides NaN and the empty text, that stand for an unknown
+    cell. ``alike`` says that all variables are one thing at different places (characters, pixels).
+    """
+
+    variables: tuple[Variable, ...]
+    grid: tuple[int, ...] = ()
+    left_out: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    alike: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.variables:
+            raise UserError("a schema needs at least one variable")
+        if not self.grid:
+            object.__setattr__(self, "grid", (len(self.variables),))
+        if math.prod(self.grid) != len(self.variables):
+            raise UserError(f"{len(self.variables)} variables do not fill a grid of {' x '.join(map(str, self.grid))}")
+        if len(self._positions) != len(self.variables):
+            repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+            raise UserError(f"variable names must differ; repeated: {', '.join(map(repr, repeated))}")
+        for variable in self.variables:
+            if variable.indicates and (variable.kind is not Kind.BOOLEAN or variable.indicates not in self):
+                raise UserError(f"{variable.name!r} cannot say whether {variable.indicates!r} is missing")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables, in order."""
+        return tuple(variable.name for variable in self.variables)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {variable.name: position for position, variable in enumerate(self.variables)}
+
+    @cached_property
+    def pairs(self) -> dict[int, int]:
+        """The position of each column that has an indicator, and that of its indicator."""
+        return {self._positions[v.indicates]: place for place, v in enumerate(self.variables) if v.indicates}
+
+    @cached_property
+    def partners(self) -> tuple[int, ...]:
+        """For a column its indicator, for an indicator its column, else -1; empty where there are no indicators."""
+        both = self.pairs | {indicator: column for column, indicator in self.pairs.items()}
+        return tuple(both.get(place, -1) for place in range(len(self.variables))) if both else ()
+
+    def __len__(self) -> int:
+        return len(self.variables)
+
+    def __getitem__(self, name: str) -> Variable:
+        return self.variables[self.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._positions
+
+    def index(self, name: str) -> int:
+        """The position of the variable ``name``."""
+        if name in self._positions:
+            return self._positions[name]
+        if name in self.left_out:
+            raise UserError(f"column {name!r} had no values when the model was fitted, so nothing is known about it")
+        if name in self.dropped:
+            raise UserError(f"column {name!r} was dropped when the model was fitted, so nothing is known about it")
+        raise UserError(f"no variable {name!r}; {nearest(name, self.names)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values that :meth:`from_json` turns back into an equal schema."""
+        return {
+            "variables": [variable.to_json() for variable in self.variables],
+            "grid": list(self.grid),
+            "left_out": list(self.left_out),
+            "dropped": list(self.dropped),
+            "missing": list(self.missing),
+            "alike": self.alike,
+        }
+
+    @classmethod
+    def from_json(cls, described: Mapping[str, Any]) -> Schema:
+        """The schema that :meth:`to_json` described; unknown entries and kinds are refused."""
+        given = _checked(cls, described)
+        alike = given.pop("alike", False)
+        if not isinstance(alike, bool):
+            raise UserError(f"'alike' of a schema must be true or false, got {alike!r}")
+        for name, value in given.items():
+            inside = {"variables": Mapping, "grid": int}.get(name, str)
+            if not isinstance(value, list | tuple) or not all(isinstance(item, inside) for item in value):
+                raise UserError(f"{name!r} of a schema must be a list of {inside.__name__}, got {value!r}")
+        variables = tuple(Variable.from_json(item) for item in given.pop("variables"))
+        return cls(variables, alike=alike, **{name: tuple(value) for name, value in given.items()})
+
+
+def _checked(cls: type[Variable] | type[Schema], described: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of ``described`` if they are fields of ``cls``, all required ones among them."""
+    if not isinstance(described, Mapping):
+        raise UserError(f"a {cls.__name__.lower()} is described by a mapping, got {type(described).__name__}")
+    valid = [entry.name for entry in fields(cls) if entry.init]
+    for name in described:
+        if name not in valid:
+            raise UserError(f"a {cls.__name__.lower()} has no entry {name!r}; {nearest(name, valid)}")
+    for name in ("name", "kind") if cls is Variable else ("variables",):
+        if name not in described:
+            raise UserError(f"a {cls.__name__.lower()} needs the entry {name!r}")
+    return dict(described)

@@ -1,0 +1,110 @@
+"""Times in the cells of a column: reading them, their zones, and numbers of days or microseconds."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from anyorder.errors import UserError
+from anyorder.variables.cells import Mask, Numbers, Series, all_match, any_match, is_text, plain, refuse
+
+ISO_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+
+
+def times(column: Series, missing: Mask, name: str, zone: str) -> pd.DatetimeIndex:
+    """The column as times of microseconds, 1970 where missing; on the clock of ``zone`` if there is one."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    known = np.flatnonzero(~missing)
+    if column.dtype.kind == "M":
+        cells: Any = pd.DatetimeIndex(column.iloc[known])
+    elif is_text(column):
+        texts = column.iloc[known]
+        aware = bool(zone) and any(has_zone(cell) for cell in texts.to_numpy(dtype=object))
+        try:
+            cells = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=aware)
+            bad = np.flatnonzero(cells.isna().to_numpy())
+        except (TypeError, ValueError):  # times with and without a zone in one column
+            raise UserError(
+                f"column {name!r}: some times have a time zone and some have none, or zones differ"
+            ) from None
+        if len(bad):
+            example = "expected a time such as 2024-05-01 or 2024-05-01T12:30:00"
+            refuse(name, column, int(known[bad[0]]), f"{example}, got {plain(texts.iloc[bad[0]])!r}")
+        cells = pd.DatetimeIndex(cells)
+    elif len(known):
+        refuse(name, column, known[0], f"expected a time, got {plain(column.iloc[known[0]])!r}")
+    else:
+        cells = pd.DatetimeIndex([])
+    if zone:
+        cells = _localised(cells, zone) if cells.tz is None else cells.tz_convert(zone)
+    elif cells.tz is not None and len(known):
+        refuse(name, column, known[0], "the time has a time zone, but the model was fitted on times without one")
+    out = pd.Series(pd.Timestamp(0), index=range(len(column)), dtype="datetime64[us]")
+    instants = cells if cells.tz is None else cells.tz_convert("UTC").tz_localize(None)
+    out.iloc[known] = instants.as_unit("us").to_numpy()
+    index = pd.DatetimeIndex(out)
+    return index.tz_localize("UTC").tz_convert(zone) if zone else index
+
+
+def has_zone(cell: object) -> bool:
+    """Whether a time, or the text of one, says in which time zone it is."""
+    if isinstance(cell, str):
+        return len(cell) > 10 and (cell.rstrip().endswith(("Z", "z")) or any(sign in cell[10:] for sign in "+-"))
+    return getattr(cell, "tzinfo", None) is not None
+
+
+def _localised(wall: pd.DatetimeIndex, zone: str) -> pd.DatetimeIndex:
+    # Where a clock jumps, the first of two equal times and the first time that exists.
+    return wall.tz_localize(zone, ambiguous=np.ones(len(wall), dtype=bool), nonexistent="shift_forward")
+
+
+def days(index: pd.DatetimeIndex) -> Numbers:
+    """Wall-clock days since 1970-01-01, with the time of day as a fraction."""
+    wall = index.tz_localize(None) if index.tz is not None else index
+    return ticks(wall) / MICROSECONDS_PER_DAY
+
+
+def ticks(index: pd.DatetimeIndex) -> NDArray[np.int64]:
+    """Microseconds since 1970, of the instant and not of the wall clock."""
+    instants = index.tz_convert("UTC").tz_localize(None) if index.tz is not None else index
+    return np.asarray(instants.as_unit("us").to_numpy().astype("datetime64[us]").astype(np.int64))
+
+
+def from_ticks(microseconds: NDArray[np.int64], zone: str, *, wall: bool) -> pd.DatetimeIndex:
+    """Times from microseconds since 1970: of the clock of ``zone`` if ``wall``, else of the instant."""
+    index = pd.DatetimeIndex(microseconds.astype("datetime64[us]"))
+    if not zone:
+        return index
+    return _localised(index, zone) if wall else index.tz_localize("UTC").tz_convert(zone)
+
+
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+"""How a time ends that has a zone."""
+
+
+def text_zone(texts: Series) -> tuple[str, str]:
+    """The clock of texts with a time zone, and how it is written after the time; mixed offsets are read as UTC."""
+    if not any_match(texts, rf".{{11,}}{ZONE}"):
+        return "", ""
+    found = re.search(ZONE + "$", str(texts.iloc[0]).strip())
+    if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):
+        return "UTC", "+00:00"
+    written = found.group()
+    return "UTC" if written == "Z" or written[1:].strip("0:") == "" else f"UTC{written[:3]}:{written[-2:]}", written
+
+
+def time_pattern(text: str, zone: str) -> str:
+    """The strftime pattern in which an ISO text is written, with ``zone`` after the time."""
+    if len(text) <= 10:
+        return "%Y-%m-%d"
+    clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
+    parts = {5: "%H:%M", 8: "%H:%M:%S"}.get(len(clock), "%H:%M:%S.%f")
+    return f"%Y-%m-%d{text[10]}{parts}{zone}"

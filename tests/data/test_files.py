@@ -1,0 +1,203 @@
+"""Tables in files: every format in and out, delimiters found out, nothing lost, mistakes named, writes atomic."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from anyorder.data.files import read_table, write_table
+from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
+
+FRAME = pd.DataFrame(
+    {
+        "x": [0.1, -2.5e-300, 1 / 3, np.nan],
+        "n": pd.array([1, -2, None, 2**60 + 1], dtype="Int64"),
+        "k": [1, 2, 3, 4],
+        "zip": ["01234", "99999", "00001", "12345"],
+        "text": ['a,b;c\t"d"|', "line\nbreak", "NA", None],
+        "flag": [True, False, True, True],
+    }
+).astype({"zip": "str", "text": "str"})
+
+
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.csv.gz", "t.tsv", "t.tsv.gz", "t.psv", "T.CSV", "t.txt", "t.parquet", "t.pq"]
+)
+def test_round_trip(tmp_path: Path, name: str) -> None:
+    write_table(FRAME, tmp_path / name)
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), FRAME)
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_gzip_is_reproducible_and_polars_is_accepted(tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "b.csv.gz"):
+        write_table(pl.DataFrame({"x": [1, 2]}), tmp_path / name)
+    assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).split() == [b"x", b"1", b"2"]
+    assert (tmp_path / "a.csv.gz").read_bytes()[4:8] == b"\0" * 4  # no time stamp
+
+
+def read(tmp_path: Path, content: str | bytes, name: str = "t.csv", **options: object) -> pd.DataFrame:
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_table(tmp_path / name, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", ", ", " ; "])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_delimiters(tmp_path: Path, delimiter: str, newline: str) -> None:
+    rows = [["price", "some, words; or | more", "n"], ["1.5", "a, b; c | d", "1"], ["2.5", "e, f; g | h", "2"]]
+    text = newline.join(delimiter.join(f'"{cell}"' if " " in cell else cell for cell in row) for row in rows)
+    if delimiter == " ; ":  # a space before a delimiter ends a quoted cell too early in CSV: only plain cells
+        text = newline.join(delimiter.join(row[::2]) for row in rows)
+    frame = read(tmp_path, text + newline)
+    assert frame["price"].tolist() == [1.5, 2.5]
+    assert frame["n"].tolist() == [1, 2]
+    if delimiter != " ; ":
+        assert frame["some, words; or | more"].tolist() == ["a, b; c | d", "e, f; g | h"]
+
+
+def test_spaces_given_delimiter_and_single_column(tmp_path: Path) -> None:
+    assert read(tmp_path, "a   b\n1.5  2\n 3  4\n").to_dict("list") == {"a": [1.5, 3.0], "b": [2, 4]}
+    assert read(tmp_path, "a:b\n1:2\n", delimiter=":").to_dict("list") == {"a": [1], "b": [2]}
+    assert read(tmp_path, "a\n1\n2\n").to_dict("list") == {"a": [1, 2]}
+    assert read(tmp_path, "two words\nsome text\nmore text\n").columns.tolist() == ["two words"]
+
+
+def test_encodings_and_decimal_comma(tmp_path: Path) -> None:
+    assert read(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n").columns.tolist() == ["a", "b"]
+    assert read(tmp_path, "größe,b\n1,ü\n".encode("utf-16")).columns.tolist() == ["größe", "b"]
+    frame = read(tmp_path, "preis;name\n1,5;a,b\n-2;c\n")
+    assert frame["preis"].tolist() == [1.5, -2.0]
+    assert frame["name"].tolist() == ["a,b", "c"]
+
+
+def test_missing_cells(tmp_path: Path) -> None:
+    frame = read(
+        tmp_path, "x,n,t,b,d\n1.5,1,NA,True,2024-01-01\n,?,?,,\nN/A,NULL,null,False,2024-05-01\n", missing=["?"]
+    )
+    assert frame["x"].isna().tolist() == [False, True, True]
+    assert str(frame["n"].dtype) == "Int64"
+    assert frame["n"].isna().tolist() == [False, True, True]
+    assert frame["t"].isna().tolist() == [False, True, True]  # NA among texts may be Namibia
+    assert str(frame["b"].dtype) == "boolean"
+    assert frame["d"].tolist()[::2] == ["2024-01-01", "2024-05-01"]  # as written; the schema reads it as a time
+
+
+def test_nothing_is_lost(tmp_path: Path) -> None:
+    frame = read(tmp_path, "zip,id,plus,exact\n01234,12345678901234567890,+491,0.1\n2,1,+492,0.30000000000000004\n")
+    assert frame["zip"].tolist() == ["01234", "2"]
+    assert frame["id"].tolist() == ["12345678901234567890", "1"]
+    assert frame["exact"].tolist() == [0.1, 0.1 + 0.2]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("", "is empty"),
+        (" \n\n", "is empty"),
+        ("a,b\n", "no rows"),
+        ("a,b,a\n1,2,3\n", "repeated: 'a'"),
+        ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
+        ("a,b\n1,2,3\n1,2,3\n", "more fields than the 2 column names"),
+        ("a,b,c\n1,2,3\n1,2\n", "row 1 has 2 fields, the header has 3"),
+        ('a,b\n1,"2\n3,4\n', "cannot read"),
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "'5.1' looks like a value"),
+        (b"PK\x03\x04\0\0\0\0\x08", "not a text file"),
+        (b"a,b\n1,\xff\xfe\xfa\n", "not UTF-8"),
+        (b"a,b\n" + b"1,x\n" * 40000 + b"1,\xff\n", "not UTF-8"),
+    ],
+)
+def test_not_a_table(tmp_path: Path, content: str | bytes, words: str) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        read(tmp_path, content)
+    assert "t.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_not_a_file(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").mkdir()
+    (tmp_path / "bad.parquet").write_bytes(b"nonsense")
+    whole = gzip.compress(b"a,b\n" + os.urandom(1000).hex().encode())
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "plain.csv.gz").write_bytes(b"a,b\n1,2\n")
+    for name, words in [
+        ("none.csv", "no such file"),
+        ("none.parquet", "no such file"),
+        ("d.csv", "folder"),
+        ("t.xlsx", r"should end in one of \.csv"),
+        ("t", "should end in"),
+        ("bad.parquet", "as Parquet"),
+        ("cut.csv.gz", "gzip"),
+        ("plain.csv.gz", "gzip"),
+    ]:
+        with pytest.raises(UserError, match=words):
+            read_table(tmp_path / name)
+    with pytest.raises(UserError, match="should end in"):
+        write_table(FRAME, tmp_path / "t.xlsx")
+    with pytest.raises(UserError, match="no folder"):
+        write_table(FRAME, tmp_path / "nowhere" / "t.csv")
+    with pytest.raises(UserError, match="is a folder"):
+        write_table(FRAME, tmp_path / "d.csv")
+
+
+def test_standard_streams(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"a;b\n1;x\n")))
+    frame = read_table("-")
+    assert frame.to_dict("list") == {"a": [1], "b": ["x"]}
+    write_table(frame, "-")
+    assert capsys.readouterr().out.splitlines() == ["a,b", "1,x"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    target = tmp_path / "t.csv"
+    target.write_text("old")
+
+    def interrupted() -> None:
+        with atomic_path(target) as beside:
+            beside.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["t.csv"]
+    with atomic_path(target) as beside:
+        beside.write_text("new")
+        assert target.read_text() == "old"  # until the very end
+        assert beside.parent == target.parent  # a rename must not cross file systems
+    assert target.read_text() == "new"
+
+
+def test_links_and_devices_survive_a_write(tmp_path: Path) -> None:
+    target, link = tmp_path / "t.csv", tmp_path / "link.csv"
+    target.write_text("old")
+    link.symlink_to(target)
+    write_table(FRAME[["k"]], link)
+    assert link.is_symlink()
+    assert target.read_text().split()[0] == "k"
+    with atomic_path(os.devnull) as beside:
+        assert str(beside) == os.devnull
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("name, first;age\nSmith, Jo;34\nHara, Al;27\n", ["name, first", "age"]),
+        ("x;y, in cm\n1,5;2,5\n2,5;3,5\n", ["x", "y, in cm"]),
+        ("id;code,price\na;b,3\nc;d,4\n", ["id;code", "price"]),
+    ],
+)
+def test_a_tie_between_delimiters_goes_to_the_one_with_more_numbers(
+    tmp_path: Path, text: str, names: list[str]
+) -> None:
+    assert read(tmp_path, text).columns.tolist() == names

@@ -1,0 +1,57 @@
+"""Where increasing functions cross zero: smooth ones in few calls, jumps and plateaus to the least point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from anyorder.distributions.roots import first_crossing
+
+LEVELS = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
+
+
+def crossing(function: Callable[[Tensor], Tensor], lower: float, upper: float) -> tuple[Tensor, int]:
+    """Where it reaches each of the levels, and the calls that took."""
+    calls = 0
+
+    def less(point: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        return function(point) - LEVELS
+
+    ends = torch.ones_like(LEVELS)
+    return first_crossing(less, lower * ends, upper * ends), calls
+
+
+def test_a_smooth_function_takes_few_calls() -> None:
+    found, calls = crossing(torch.special.ndtr, -9.0, 11.0)
+    torch.testing.assert_close(found, torch.special.ndtri(LEVELS), rtol=0, atol=2e-11)
+    assert calls < 20  # halving alone takes 44
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_least_point_behind_jumps(scale: float) -> None:
+    # Steps of a tenth at 0, 1, ..., 9: every level is reached at the tenth above it, not before.
+    found, _ = crossing(lambda point: (torch.floor(point / scale) + 1).clamp(0, 10) / 10, -0.5 * scale, 9.5 * scale)
+    expected = scale * torch.ceil(10 * LEVELS - 1e-9).sub(1)
+    torch.testing.assert_close(found, expected, rtol=4e-12, atol=4e-12)
+
+
+def test_a_wide_bracket_and_equal_ends() -> None:
+    found, _ = crossing(lambda point: torch.special.ndtr(1000 * point), -1e6, 3.0)
+    torch.testing.assert_close(found, torch.special.ndtri(LEVELS) / 1000, rtol=0, atol=4e-12)
+    found, _ = crossing(torch.ones_like, 2.0, 2.0)
+    assert torch.equal(found, torch.full_like(LEVELS, 2.0))
+
+
+def test_the_least_point_of_a_plateau() -> None:
+    # Flat at one half between 1 and 3: the level one half is reached at 1.
+    def function(point: Tensor) -> Tensor:
+        return torch.where(point < 1, point / 2, torch.where(point < 3, 0.5, point / 6)).clamp(0, 1)
+
+    found, _ = crossing(function, 0.0, 6.0)
+    expected = torch.where(LEVELS <= 0.5, 2 * LEVELS, 6 * LEVELS)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)

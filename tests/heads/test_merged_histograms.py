@@ -1,0 +1,128 @@
+"""Blends of histograms that were made one, against the blends themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from anyorder.heads import Binned, Bounded, GaussianMixture, Head, Spiked
+from anyorder.heads.binned import BinnedDistribution
+from anyorder.heads.blend import Blend, BlendDistribution
+from anyorder.testing import check_head
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.warp import Warp
+
+LATTICE = Lattice(0.0, 1.0, None, Warp.affine(0.0, 1.5))
+VALUES = np.random.default_rng(0).gamma(2.0, size=300) - 1.0
+BENT = Warp.normal_scores(VALUES)
+EDGES = ((-0.5, 0.25, 1.5), (-0.7, 0.25, 0.8), (0.1,))
+
+
+def histograms(kind: str) -> list[Head]:
+    """Three whose edges differ, but for one that two of them share."""
+    if kind == "lattice":
+        points = [Binned.fit(LATTICE.at(torch.arange(9.0)).numpy(), bins, lattice=LATTICE) for bins in (3, 4, 5)]
+        return [Bounded(head, 0.0, None) for head in points]
+    bare: list[Head] = [Binned(edges, BENT if kind == "bent" else None) for edges in EDGES]
+    if kind == "bounded":
+        return [Bounded(head, -0.6, 2.0) for head in bare]
+    if kind == "spiked":
+        return [Spiked((0.0, 1.0), head) for head in bare]
+    return bare
+
+
+WEIGHTS = (0.2, 0.3, 0.5)
+
+
+def blended(members: list[Head], weights: tuple[float, ...] = WEIGHTS) -> tuple[Blend, torch.Tensor]:
+    starts = np.cumsum([0, *(head.size for head in members)])
+    head = Blend(tuple(members), weights, tuple(starts[:-1].tolist()))
+    features = 2 * torch.randn(6, head.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    return head, features
+
+
+@pytest.mark.parametrize("kind", ["line", "bent", "bounded", "spiked", "lattice"])
+def test_is_the_mixture_of_its_members(kind: str) -> None:
+    members = histograms(kind)
+    head, features = blended(members)
+    blend = head(features)
+    together = blend.merged
+    assert not isinstance(together, BlendDistribution)
+    parts = [
+        member(features[:, start : start + member.size]) for member, start in zip(members, head.starts, strict=True)
+    ]
+    inside = [-0.59, -0.5, 0.0, 0.1, 0.25, 0.3, 1.0, 1.9]
+    places = LATTICE.at(torch.arange(8.0)) if kind == "lattice" else torch.tensor(inside)
+    places = places.double()[:, None]
+
+    def mean(what: str, *arguments: torch.Tensor) -> torch.Tensor:
+        each = [getattr(part, what)(*arguments) for part in parts]
+        return sum((weight * one for weight, one in zip(WEIGHTS, each, strict=True)), torch.zeros(()))
+
+    density = [weight * part.log_prob(places).exp() for weight, part in zip(WEIGHTS, parts, strict=True)]
+    torch.testing.assert_close(together.log_prob(places).exp(), torch.stack(density).sum(0), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(together.cdf(places), mean("cdf", places), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(together.mean(), mean("mean"), rtol=1e-6, atol=1e-6)
+
+    levels = torch.linspace(0.01, 0.99, 25, dtype=torch.float64)[:, None]
+    found = blend.quantile(levels)
+    assert bool((mean("cdf", found) >= levels - 1e-9).all())
+    assert bool((mean("cdf", found) - mean("mass_at", found) <= levels + 1e-9).all())
+    many = head(features[:2, None].expand(-1, 4000, -1))
+    surprise = -many.log_prob(many.sample(torch.Generator().manual_seed(1)))
+    error = surprise.std(dim=1) / 4000**0.5
+    assert bool(((blend.entropy()[:2] - surprise.mean(dim=1)).abs() < 4.5 * error + 1e-3).all())
+
+
+@pytest.mark.parametrize("kind", ["line", "bent", "bounded", "lattice"])
+def test_keeps_the_contract(kind: str) -> None:
+    check_head(blended(histograms(kind))[0])
+
+
+def test_others_stay_as_they_are() -> None:
+    members = [*histograms("line"), GaussianMixture(2), *histograms("bent")[:1]]
+    head, features = blended(members, (0.1, 0.2, 0.3, 0.3, 0.1))
+    together = head(features).merged
+    assert isinstance(together, BlendDistribution)
+    assert len(together.members) == 3  # another warp is another shape
+    torch.testing.assert_close(together.log_weights.exp(), torch.tensor([0.6, 0.3, 0.1], dtype=torch.float64))
+    assert together.merged is together
+
+
+def test_edges_that_hardly_differ_are_one() -> None:
+    warp = Warp.affine(-3.0, 1.0)
+    edges = ((-0.5, 0.1), (-0.7, float(np.nextafter(0.1, 1.0))))
+    head, features = blended([Binned(own, warp) for own in edges], (0.4, 0.6))
+    blend = head(features)
+    assert isinstance(blend.merged, BinnedDistribution)
+    assert blend.merged.bins.edges == (-0.7, -0.5, 0.1)
+    assert bool(blend.entropy().isfinite().all())
+    torch.testing.assert_close(blend.merged.mean(), blend.mean())
+
+
+def test_what_is_kept_loses_no_gradient() -> None:
+    head, features = blended(histograms("line"))
+    distribution = head(features.requires_grad_())
+    with torch.no_grad():
+        distribution.quantile(torch.tensor(0.5, dtype=torch.float64))
+    distribution.entropy().sum().backward()
+    assert features.grad is not None
+    assert bool((features.grad != 0).any(dim=0).all())
+
+
+def test_bins_are_joined_once_and_kept_by_the_head() -> None:
+    head, features = blended(histograms("line"))
+    first = head(features).merged
+    assert first.bins is head(features[:2]).merged.bins
+    assert len(head._joins) == 1
+
+
+def test_a_far_lower_tail_keeps_its_digits() -> None:
+    head = Binned((-1.0, 1.0))
+    rare = head(torch.tensor([np.log(1e-20), 0.0, 0.0], dtype=torch.float64))
+    places = torch.tensor([-30.0, -1.0 - 1e-9, -1.0, -1.0 + 1e-9], dtype=torch.float64)
+    below = torch.full_like(places, -torch.inf)
+    torch.testing.assert_close(rare.cdf(places).log(), rare.log_between(below, places))
+    assert bool((rare.cdf(places).diff() >= 0).all())
+    assert bool(rare.cdf(torch.tensor([torch.nan], dtype=torch.float64)).isnan().all())

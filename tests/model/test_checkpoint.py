@@ -1,0 +1,116 @@
+"""Model files: bit-identical answers, atomic writing, and a clear refusal of everything else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from anyorder.errors import UserError
+from anyorder.model.checkpoint import load_model, read_tensors, save_model, write_tensors
+from anyorder.model.likelihood import log_probs
+from anyorder.model.sampling import draws
+from anyorder.query import Query
+
+from models import categorical_model, gaussian_model
+
+NETWORKS = [
+    {"name": "residual_mlp", "width": 16, "blocks": 1},
+    {"name": "causal_transformer", "width": 16, "blocks": 1, "heads": 2},
+]
+
+
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network["name"])
+def test_answers_after_loading_are_bit_identical(tmp_path: Path, network: dict[str, object]) -> None:
+    model = categorical_model(network, steps=5)
+    path = tmp_path / "m.anyorder"
+    save_model(model, {"note": "ü"}, path)
+    again, card = load_model(path)
+    assert card == {"note": "ü"}
+    values = torch.tensor([[0.0, 2.0, 1.0, 3.0], [1.0, 1.0, 0.0, 0.0]], dtype=torch.float64)
+    known = torch.tensor([[True, False, False, False], [False, False, True, False]])
+    query = Query(known, ~known)
+    np.testing.assert_array_equal(log_probs(model, values, query, orders=4), log_probs(again, values, query, orders=4))
+    np.testing.assert_array_equal(draws(model, values, query, seed=3), draws(again, values, query, seed=3))
+
+
+def test_double_precision_buffers_survive(tmp_path: Path) -> None:
+    model = gaussian_model(np.array([1 / 3, 2 / 3]), np.array([[1.0, 1 / 7], [1 / 7, 1.0]]))
+    save_model(model, {}, tmp_path / "g.anyorder")
+    again, _ = load_model(tmp_path / "g.anyorder")
+    assert torch.equal(again.network.covariance, model.network.covariance)
+
+
+def _file(tmp_path: Path) -> Path:
+    path = tmp_path / "m.anyorder"
+    write_tensors(path, {"w": torch.arange(1000.0)}, {"kind": "model", "x": 1})
+    return path
+
+
+def test_every_flipped_byte_region_is_noticed(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        with pytest.raises(UserError, match=r"damaged|not an anyorder|not one of anyorder|newer"):
+            read_tensors(path)
+
+
+def test_every_truncation_is_noticed(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    whole = path.read_bytes()
+    for length in (0, 1, 7, 8, 50, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(UserError):
+            read_tensors(path)
+
+
+def test_foreign_files_are_refused(tmp_path: Path) -> None:
+    csv = tmp_path / "table.csv"
+    csv.write_text("a,b\n1,2\n")
+    with pytest.raises(UserError, match="not an anyorder file"):
+        load_model(csv)
+    other = tmp_path / "other.safetensors"
+    save_file({"w": torch.zeros(2)}, other)
+    with pytest.raises(UserError, match="not one of anyorder's"):
+        load_model(other)
+    with pytest.raises(UserError, match="no file"):
+        load_model(tmp_path / "absent.anyorder")
+    write_tensors(tmp_path / "c.checkpoint", {}, {"kind": "training"})
+    with pytest.raises(UserError, match="training file"):
+        load_model(tmp_path / "c.checkpoint")
+
+
+def test_sigkill_while_saving_leaves_the_old_file(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    before = path.read_bytes()
+    # The process is killed after the new bytes are written beside the file and before they take its place.
+    script = (
+        "import os, signal, sys, torch\n"
+        "from pathlib import Path\n"
+        "import anyorder.model.checkpoint as c\n"
+        "save = c.save_file\n"
+        "def and_die(*args, **kw):\n"
+        "    save(*args, **kw)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "c.save_file = and_die\n"
+        "c.write_tensors(Path(sys.argv[1]), {'w': torch.zeros(5000)}, {'kind': 'model'})\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(path)], env=dict(os.environ), check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert path.read_bytes() == before
+    assert read_tensors(path)[1] == {"kind": "model", "x": 1}
+
+
+def test_a_failed_save_leaves_no_litter(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    with pytest.raises(TypeError):
+        write_tensors(path, {"w": torch.zeros(1)}, {"kind": {1, 2}})
+    assert [p.name for p in tmp_path.iterdir()] == ["m.anyorder"]

@@ -1,0 +1,214 @@
+"""The language of questions: read as its grammar says, written so that it reads back, wrong text refused in words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anyorder.errors import UserError
+from anyorder.questions.grammar import (
+    Looks,
+    Question,
+    parse_evidence,
+    parse_names,
+    parse_question,
+    read_value,
+    write_evidence,
+    write_names,
+    write_question,
+    write_set,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "values", "evidence"),
+    [
+        ("price", ("price",), {}, {}),
+        ("price, tax | rooms=6, river=yes", ("price", "tax"), {}, {"rooms": "6", "river": "yes"}),
+        ("price=22.5,tax|rooms = 6", ("price", "tax"), {"price": "22.5"}, {"rooms": "6"}),
+        ("sepal length (cm) | petal width (cm) = 0.2", ("sepal length (cm)",), {}, {"petal width (cm)": "0.2"}),
+        ('"a,b" | "c|d"="x = y"', ("a,b",), {}, {"c|d": "x = y"}),
+        ("'it''s'", None, None, None),
+        (r"'it\'s' | a=1", ("it's",), {}, {"a": "1"}),
+        ("price |", ("price",), {}, {}),
+        ("| rooms=-1e-3", (), {}, {"rooms": "-1e-3"}),
+        ("", (), {}, {}),
+        ("when | day=2024-05-01 12:30", ("when",), {}, {"day": "2024-05-01 12:30"}),
+        ('a | b=""', ("a",), {}, {"b": ""}),
+        ('a | b="\\\\"', ("a",), {}, {"b": "\\"}),
+    ],
+)
+def test_reads_as_the_grammar_says(
+    text: str, asked: tuple[str, ...] | None, values: dict[str, str], evidence: dict[str, str]
+) -> None:
+    if asked is None:
+        with pytest.raises(UserError):
+            parse_question(text)
+        return
+    assert parse_question(text) == Question(asked, values, evidence)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a | b=1 | c=2", "second '|'"),
+        ("a | b", "write b=VALUE"),
+        ("a,, b", "name is missing"),
+        ("a, | b=1", "name is missing"),
+        (", a", "name is missing"),
+        ("a | =3", "expected 'name'"),
+        ("a | b=", "no value"),
+        ("a | b=1=2", "expected 'name'"),
+        ('a | b="x', "never closed"),
+        ("a | b=O'Hara", "quote inside a word"),
+        ('a | "b" c=1', "expected 'name'"),
+        ("a, a", "twice"),
+        ("a | b=1, b=2", "twice"),
+        ("a | a=1", "asked and given"),
+    ],
+)
+def test_wrong_text_is_refused_in_one_line(text: str, says: str) -> None:
+    with pytest.raises(UserError, match=r".") as caught:
+        parse_question(text)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_take_no_values() -> None:
+    assert parse_names("a, 'b, c'") == ["a", "b, c"]
+    with pytest.raises(UserError, match="only names"):
+        parse_names("a=1")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("P(price > 30 | rooms=6)", Question(("price",), {"price": ">30"}, {"rooms": "6"}, "P")),
+        ("price>30|rooms=6", Question(("price",), {"price": ">30"}, {"rooms": "6"})),
+        ("P(20 < price <= 30)", Question(("price",), {"price": ">20 <=30"}, {}, "P")),
+        ("30 >= price > 20", Question(("price",), {"price": ">20 <=30"}, {})),
+        ("a | age = 30..40, b<=-5", Question(("a",), {}, {"age": "30..40", "b": "<=-5"})),
+        (
+            "a | t=-5..-1, day=2024-01-01..2024-02-01",
+            Question(("a",), {}, {"t": "-5..-1", "day": "2024-01-01..2024-02-01"}),
+        ),
+        ('a | c={red, "b, c"}, d=1', Question(("a",), {}, {"c": '{red, "b, c"}', "d": "1"})),
+        ("E[price | rooms=6]", Question(("price",), {}, {"rooms": "6"}, "E")),
+        ("H(a, b)", Question(("a", "b"), {}, {}, "H")),
+        ("I(a, b; c | d=1)", Question(("a", "b"), {}, {"d": "1"}, "I", ("c",))),
+        ("P(sepal length (cm) > 5)", Question(("sepal length (cm)",), {"sepal length (cm)": ">5"}, {}, "P")),
+        ("a | a > 3", Question(("a",), {}, {"a": ">3"})),
+        ('"P(x)" | a=1', Question(("P(x)",), {}, {"a": "1"})),
+        ("P(x) y | a=1", Question(("P(x) y",), {}, {"a": "1"})),
+    ],
+)
+def test_events_ranges_and_forms(text: str, question: Question) -> None:
+    assert parse_question(text) == question
+    assert parse_question(write_question(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("30..40", Looks("30", "40")),
+        ("30..", Looks("30", None)),
+        ("..40", Looks(None, "40")),
+        (" -5 .. -1 ", Looks("-5", "-1")),
+        ("2024-01-01..2024-02-01", Looks("2024-01-01", "2024-02-01")),
+        (">30", Looks("30", low_open=True)),
+        (">= 30", Looks("30")),
+        ("<5", Looks(high="5", high_open=True)),
+        ("<=-5e-3", Looks(high="-5e-3")),
+        (">20 <=30", Looks("20", "30", low_open=True)),
+        ("{red, 'b, c'}", Looks(members=("red", "b, c"))),
+        ("Missing", Looks(missing=True)),
+        ("22.5", None),
+        ("..", None),
+        ("{}", None),
+        ("{a,}", None),
+        ("2024-05-01 12:30", None),
+        ("", None),
+    ],
+)
+def test_what_a_value_looks_like(text: str, looks: Looks | None) -> None:
+    assert read_value(text) == looks
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=4))
+def test_sets_read_back(members: list[str]) -> None:
+    looks = read_value(write_set(members))
+    assert looks is not None
+    assert looks.members == tuple(members)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("P(price | rooms=6)", "needs an event"),
+        ("E[price > 3]", "names without values"),
+        ("I(a, b)", "one ';'"),
+        ("I(a; b=3)", "names without values"),
+        ("I(a; a)", "twice"),
+        ("20 < price > 30", "same way"),
+        ("price >", "no value after '>'"),
+        ("a | a = 3", "asked and given"),
+    ],
+)
+def test_wrong_forms_are_refused(text: str, says: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_question(text)
+    assert says in str(caught.value)
+
+
+words = st.text(st.characters(codec="utf-8"), max_size=12) | st.text("ab ,|='\"\\<>{}.()[]P;", max_size=8)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Question:
+    names = draw(st.lists(words, unique=True, max_size=6))
+    cut = draw(st.integers(0, len(names)))
+    asked, known = names[:cut], names[cut:]
+    evidence = {name: draw(words) for name in known}
+    form = draw(st.sampled_from(["", "P", "E", "H", "I"])) if asked else ""
+    if form == "I":
+        middle = draw(st.integers(0, len(asked)))
+        if 0 < middle < len(asked):
+            return Question(tuple(asked[:middle]), {}, evidence, form, tuple(asked[middle:]))
+        form = "H"
+    values = {name: draw(words) for name in asked if form == "P" or (not form and draw(st.booleans()))}
+    return Question(tuple(asked), values, evidence, form)
+
+
+@given(questions())
+def test_what_is_written_reads_back(question: Question) -> None:
+    assert parse_question(write_question(question)) == question
+
+
+@given(st.dictionaries(words, words, max_size=5))
+def test_evidence_and_names_read_back(evidence: dict[str, str]) -> None:
+    assert parse_evidence(write_evidence(evidence)) == evidence
+    assert parse_names(write_names(evidence)) == list(evidence)
+
+
+@given(st.text("ab ,|='\"\\<>{}.()[]PI;", max_size=20))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        question = parse_question(text)
+    except UserError:
+        return
+    assert parse_question(write_question(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "at"), [("P(price > 30", 2), (" E[price | rooms=6", 3), ('H(price | a="("', 2), ("I (a; b", 3)]
+)
+def test_an_unclosed_bracket_is_named(text: str, at: int) -> None:
+    with pytest.raises(UserError, match=rf"never closed \(character {at}\)"):
+        parse_question(text)
+
+
+def test_a_name_that_looks_like_an_open_bracket_is_written_between_quotes() -> None:
+    question = Question(("P(x",), {}, {"E[y": "3"})
+    assert parse_question(write_question(question)) == question
+    assert parse_question('P("P(x" > 3)').values == {"P(x": ">3"}

@@ -1,0 +1,154 @@
+"""Cell and row scores against the closed-form Gaussian, and a planted typo found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+from anyorder.errors import UserError
+from anyorder.heads import GaussianMixture
+from anyorder.heads._mixture import bounded
+from anyorder.modalities.tables.model import TableModel
+from anyorder.model import AnyOrderModel
+from anyorder.protocols import Canonical
+from anyorder.tasks.anomalies import anomalies, cell_scores, row_scores, surprise
+from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
+
+from models import categorical_model, categorical_table, gaussian_model
+
+NAMES = ["v0", "v1", "v2", "v3"]
+MEAN = np.array([0.5, -1.0, 2.0, 0.0])
+ROOT = np.array([[1.0, 0, 0, 0], [0.8, 0.3, 0, 0], [-0.5, 0.4, 0.3, 0], [0.2, 0.9, -0.3, 0.2]])
+COVARIANCE = ROOT @ ROOT.T
+SCALE = 10.0
+
+
+def _frame(rows: int = 200, seed: int = 0) -> pd.DataFrame:
+    drawn = np.random.default_rng(seed).multivariate_normal(MEAN, COVARIANCE, rows)
+    return pd.DataFrame(SCALE * drawn, columns=NAMES, index=[f"row {number}" for number in range(rows)])
+
+
+def _conditional(row: np.ndarray, target: int, known: list[int]) -> tuple[float, float]:
+    gain = COVARIANCE[target, known] @ np.linalg.inv(COVARIANCE[np.ix_(known, known)])
+    centre = MEAN[target] + gain @ (row[known] / SCALE - MEAN[known])
+    return SCALE * centre, SCALE * np.sqrt(COVARIANCE[target, target] - gain @ COVARIANCE[known, target])
+
+
+def test_cells_are_scored_given_all_others() -> None:
+    frame = _frame(20)
+    frame.iloc[3, 1] = np.nan
+    nats, tail = cell_scores(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame)
+    assert nats.index.equals(frame.index)
+    assert nats.isna().equals(frame.isna())
+    for row in range(20):
+        for target in range(4):
+            known = [i for i in range(4) if i != target and not np.isnan(frame.iloc[row, i])]
+            if np.isnan(frame.iloc[row, target]):
+                continue
+            centre, deviation = _conditional(frame.iloc[row].to_numpy(), target, known)
+            z = (frame.iloc[row, target] - centre) / deviation
+            assert nats.iloc[row, target] == pytest.approx(
+                -stats.norm.logpdf(frame.iloc[row, target], centre, deviation), abs=1e-5
+            )
+            assert tail.iloc[row, target] == pytest.approx(2 * stats.norm.sf(abs(z)), abs=1e-6)
+
+
+def test_a_planted_typo_comes_first() -> None:
+    frame = _frame()
+    true = frame.iloc[117, 1]
+    frame.iloc[117, 1] = -true + 2 * SCALE * MEAN[1] + 8.0  # within the range of its column, wrong beside the others
+    assert abs(frame.iloc[117, 1] - SCALE * MEAN[1]) < 3 * SCALE * np.sqrt(COVARIANCE[1, 1])
+    found = anomalies(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame, top=3)
+    assert found[0].row == "row 117"
+    assert [one.probability for one in found] == sorted(one.probability for one in found)
+    typo = next(one for one in found if one.column == "v1")
+    centre, deviation = _conditional(frame.iloc[117].to_numpy(), 1, [0, 2, 3])
+    assert typo.value == frame.iloc[117, 1]
+    assert typo.expected == pytest.approx(centre, abs=1e-3)
+    assert typo.probability == pytest.approx(2 * stats.norm.sf(abs(typo.value - centre) / deviation), abs=1e-6)
+    assert typo.surprise == surprise(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame).loc["row 117", "v1"]
+
+
+def test_rows_are_compared_with_the_models_own_draws() -> None:
+    """-2 log p of a Gaussian row is chi-square up to a constant, so the true tail probability is known."""
+    frame = _frame(60, seed=3)
+    frame.iloc[::3, 0] = np.nan
+    scores = row_scores(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame, samples=4000)
+    for row in range(60):
+        seen = [i for i in range(4) if not np.isnan(frame.iloc[row, i])]
+        x, part = frame.iloc[row, seen].to_numpy() / SCALE - MEAN[seen], COVARIANCE[np.ix_(seen, seen)]
+        expected = stats.chi2.sf(x @ np.linalg.solve(part, x), len(seen))
+        assert scores["probability"].iloc[row] == pytest.approx(expected, abs=0.035)  # over four errors of 4000 draws
+        joint = stats.multivariate_normal(SCALE * MEAN[seen], SCALE**2 * part).logpdf(frame.iloc[row, seen])
+        assert scores["surprise"].iloc[row] == pytest.approx(-joint, abs=1e-5)
+
+
+def test_an_unlikely_level_is_named_with_the_likely_one() -> None:
+    model = categorical_model({"name": "residual_mlp", "width": 32, "blocks": 1}, steps=300)
+    # c = 1 goes with d in {2, 3}: d = 0 beside it is the odd one out.
+    frame = pd.DataFrame({"a": ["0", "0"], "b": ["1", "0"], "c": ["1", "0"], "d": ["0", "1"]})
+    nats, tail = cell_scores(model, frame)
+    first = anomalies(model, frame, top=1)[0]
+    assert first.row == 0
+    assert first.column in ("c", "d")
+    assert first.expected != first.value
+    assert first.probability == tail.to_numpy().min()
+    # The tail of a level is the mass of all levels at most as likely: with two of them just its own probability,
+    # unless it is the likelier one.
+    p = np.exp(-nats["c"].to_numpy())
+    np.testing.assert_allclose(tail["c"], np.where(p > 0.5, 1.0, p), atol=1e-6)
+
+
+def test_nothing_to_rank() -> None:
+    model = gaussian_model(MEAN, COVARIANCE, scale=SCALE)
+    assert anomalies(model, pd.DataFrame({"v0": [np.nan]})) == []
+    assert len(anomalies(model, _frame(1), top=10)) == 4
+    with pytest.raises(UserError, match="top"):
+        anomalies(model, _frame(2), top=0)
+
+
+def test_the_command_line_lists_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from anyorder.cli import main
+
+    core = categorical_model({"name": "residual_mlp", "width": 8, "blocks": 1}, steps=5)
+    TableModel(core, {}).save(tmp_path / "m.anyorder")
+    frame = categorical_table(30, seed=4)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    files = [str(tmp_path / "m.anyorder"), str(tmp_path / "t.csv")]
+    assert main(["anomalies", *files, "--top", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["anomalies"]
+    assert [(one["row"], one["column"]) for one in found] == [
+        (one.row, one.column) for one in anomalies(core, frame, top=3)
+    ]
+    assert main(["anomalies", *files, "--top", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["row", "column", "value", "expected", "probability", "surprise"]
+    assert len(lines) == 4
+    assert main(["anomalies", *files, "--top", "0"]) == 2
+
+
+def test_upper_tails_keep_their_digits() -> None:
+    """A mixture's weights in single precision add up to one give or take 1e-7; a tail of 1e-9 must survive that."""
+    schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in NAMES))
+    encoding = Encoding(schema, tuple(LineCodec(variable, Warp.affine(0.0, 1.0)) for variable in schema.variables))
+    network = {"name": "residual_mlp", "width": 8, "blocks": 1}
+    model = AnyOrderModel.build(encoding, [GaussianMixture(3) for _ in NAMES], network, Canonical(), seed=0).eval()
+    far = np.linspace(4.0, 9.0, 11)
+    frame = pd.DataFrame({"v0": far}).reindex(columns=NAMES, fill_value=np.nan)
+    _, tail = cell_scores(model, frame)
+    with torch.no_grad():
+        features = model.features_of(torch.zeros(1, 4), torch.zeros(1, 4, dtype=torch.bool), 0).double()[0, :9]
+    logits, means, log_scales = features.chunk(3)
+    assert float(log_scales.abs().max()) < 5  # where the bound on scales is no bound
+    weights, scales = logits.softmax(0).numpy(), bounded(log_scales).exp().numpy()
+    upper = (weights * stats.norm.sf((far[:, None] - means.numpy()) / scales)).sum(axis=1)
+    assert upper[-1] < 1e-8
+    np.testing.assert_allclose(tail["v0"], 2 * upper, rtol=1e-4, atol=1e-15)
