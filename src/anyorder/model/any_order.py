@@ -24,6 +24,7 @@ from anyorder.networks.blend import BlendWalk
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
+from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
@@ -51,15 +52,14 @@ class AnyOrderModel(nn.Module):
         seed: int,
     ) -> AnyOrderModel:
         """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with drawing_from(torch.Generator().manual_seed(seed)):
             net = networks.build(network, layout=layout_of(encoding.schema, heads_))
         model = cls(encoding, net, heads_, protocol)
         starts = torch.zeros(len(heads_), net.layout.width)
         for variable, head in enumerate(heads_):
             starts[variable, : head.size] = head.start()
         net.begin(starts)
-        return model
+        return model.eval()
 
     @property
     def schema(self) -> Schema:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from anyorder.networks.base import FARTHEST, MaskNetwork, chosen, rows_at_once
 from anyorder.networks.gaussian import conditional_moments, moments_along
+from anyorder.networks.parts.dropout import Dropout
 from anyorder.query import PAD, Chain, Step
 
 
@@ -28,7 +29,7 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.rise = nn.Linear(width, width)
         self.fall = nn.Linear(width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         nn.init.zeros_(self.fall.weight)
         nn.init.zeros_(self.fall.bias)
 
