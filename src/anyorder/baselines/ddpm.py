@@ -76,7 +76,7 @@ class DDPM(nn.Module):
         with drawing_from(torch.Generator().manual_seed(seed)):
             self.enter = ToPatches(self.planes, channels, patch)
             self.step = StepEmbedding(channels)
-            self.trunk = Trunk(channels, blocks=blocks, levels=levels, attention=attention, told=4 * channels)
+            self.trunk = Trunk(channels, blocks=blocks, levels=levels, attention=attention, embedding=4 * channels)
             self.norm = norm(channels)
             self.leave = FromPatches(channels, self.planes, patch)
         for parameter in self.leave.parameters():

@@ -25,7 +25,7 @@ from anyorder.modalities.tables.heads import head_for
 from anyorder.modalities.tables.options import Config
 from anyorder.modalities.tables.race import candidates, race, split_rows
 from anyorder.model import AnyOrderModel, layout_of
-from anyorder.networks import ChainNetwork, networks
+from anyorder.networks import networks
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
 from anyorder.protocols import protocols
 from anyorder.support.interrupt import deferred_interrupt
@@ -111,8 +111,7 @@ def _trees_help(run: Run) -> bool:
     """Whether "auto" should grow trees: the table is not too long for them and the network is one they can join."""
     if len(run.table) > run.settings.trees.most_rows:
         return False
-    name = run.settings.network.get("name")
-    if name is not None and issubclass(networks.get(str(name)), ChainNetwork):
+    if networks.of(run.settings.network).reads_order:
         return False
     try:
         lightgbm()

@@ -17,9 +17,7 @@ from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.modalities.tables.heads import head_for
 from anyorder.modalities.tables.options import Config
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
-from anyorder.networks.gaussian import GaussianNetwork, fit_moments
-from anyorder.networks.residual_mlp import ResidualMLP
+from anyorder.networks import networks
 from anyorder.protocols import protocols
 from anyorder.support.registry import describe
 from anyorder.training.curves import Curve
@@ -57,35 +55,32 @@ def candidates(
 ) -> list[Trainer]:
     """A trainer for every encoding that is to be tried, all on the same rows and judged on the same others."""
     training, validation = split_rows(settings, table, seed)
-    if settings.network.get("name") == GaussianNetwork.name:
+    kind = networks.of(settings.network)
+    if not kind.trainable:
         raise UserError(
-            "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
+            f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
+            "choose one that is, such as 'residual_mlp'"
         )
-    mlp = settings.network.get("name") == ResidualMLP.name
     if settings.encoding != "auto":
-        encodings = [settings.encoding]
+        encodings: Sequence[str] = [settings.encoding]
     else:
         lines = any(not variable.kind.has_levels for variable in schema.variables)
-        encodings = ["standard", "normal_scores"] if lines and mlp else ["normal_scores"]
+        encodings = kind.encodings if lines else kind.encodings[-1:]  # without numbers all encodings are one
     budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
     trainers: list[Trainer] = []
     for name in encodings:
         encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]  # Config checked the name
         rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
         heads = [head_for(codec, settings.components, settings.heads) for codec in encoding.codecs]
-        reals = torch.tensor([head.levels == 0 for head in heads])
-        network = dict(settings.network)
-        if mlp:
-            network.setdefault("expert", name == "normal_scores" and int(reals.sum()) > 1)
+        network = {**kind.defaults(name, sum(head.levels == 0 for head in heads)), **settings.network}
         protocol = protocols.build(settings.protocol)
         model = AnyOrderModel.build(encoding, heads, network, protocol, seed=seed)
-        if schema.pairs and isinstance(model.network, ChainNetwork):
+        if schema.pairs and kind.reads_order:
             raise UserError(
                 f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
-                f"such as 'residual_mlp' or 'bidirectional_transformer'; {model.network.name!r} cannot"
+                f"such as 'residual_mlp' or 'bidirectional_transformer'; {kind.name!r} cannot"
             )
-        if isinstance(model.network, ResidualMLP) and model.network.expert:
-            model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
+        model.network.prepare(rows.values, rows.observed)
         objective = dict(settings.objective)
         masking = _masking(settings.masking, model, rows)
         trainers.append(
@@ -107,9 +102,9 @@ def candidates(
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
     if described.get("name") != "auto":
         return maskings.build(_about_columns(described, model.schema, rows))
-    # A chain network learns only the steps of the chains it is shown, so it must be shown evidence and all the rest.
+    # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
     evidence = Cardinality(least=0, spare=1)
-    return EvidenceThenRest(evidence) if isinstance(model.network, ChainNetwork) else Univariate(evidence)
+    return EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:

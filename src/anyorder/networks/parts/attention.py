@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +14,14 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.parts.dropout import Dropout
 from anyorder.networks.parts.positions import Turn
+
+# The sizes of text models. Windows are cut anywhere in a text, so that only distances mean something: rotary.
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {"width": 64, "blocks": 2, "heads": 2, "positions": "rotary"},
+    "small": {"width": 128, "blocks": 4, "heads": 4, "positions": "rotary"},
+    "medium": {"width": 256, "blocks": 6, "heads": 8, "positions": "rotary"},
+    "mac": {"width": 768, "blocks": 12, "heads": 12, "positions": "rotary"},  # MAC's and ARDM's text8 model
+}
 
 
 class Cache:
