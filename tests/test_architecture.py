@@ -31,6 +31,17 @@ LAYERS: list[tuple[str, ...]] = [
 # whoever adds a component.
 BESIDE = {"baselines": "networks", "testing": "networks"}
 
+# The random state of the process belongs to whoever calls us, and a fork of it is seen by all threads: take a
+# generator, build under `anyorder.support.randomness`, and drop by `anyorder.networks.parts.dropout`.
+GLOBAL_RANDOMNESS = re.compile(
+    r"\b(?:np|numpy)\.random\.(?!default_rng\b|Generator\b|RandomState\()\w+"
+    r"|\btorch\.(?:manual_seed|seed|initial_seed|set_rng_state)\("
+    r"|\bfork_rng\("
+    r"|\b(?:nn|F|functional)\.(?:\w*[dD]ropout\w*)\("
+    r"|^\s*(?:import random\b|from random import)",
+    re.MULTILINE,
+)
+
 BANNED = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
 
@@ -135,11 +146,7 @@ def test_nothing_unpickles(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_no_global_random_state(module: str) -> None:
     _, text = parse(module)
-    assert not re.search(r"\b(?:np|numpy)\.random\.seed\(", text), f"anyorder.{module} seeds numpy for everyone"
-    # PyTorch's own layers are initialised from the global generator; seeding it is fine inside a fork of it.
-    assert "torch.manual_seed(" not in text or "fork_rng(" in text, (
-        f"anyorder.{module} seeds the global generator: take a `generator`, or seed inside torch.random.fork_rng()"
-    )
+    assert not GLOBAL_RANDOMNESS.findall(text), f"anyorder.{module} uses random state that others use too"
 
 
 # The checker itself: each of these must be caught, or the tests above could not fail.
@@ -163,6 +170,36 @@ def test_checker_sees_every_form(source: str) -> None:
     assert wrong_imports(ast.parse(source), "networks.dropped_in", path)
     assert not wrong_imports(ast.parse("from .base import Network"), "networks.dropped_in", path)
     assert not wrong_imports(ast.parse("from anyorder.query import Query"), "networks.dropped_in", path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.random.seed(0)",
+        "numpy.random.rand(3)",
+        "torch.manual_seed(0)",
+        "with torch.random.fork_rng(devices=[]):",
+        "self.dropout = nn.Dropout(0.1)",
+        "F.dropout(x, 0.1)",
+        "import random",
+    ],
+)
+def test_checker_sees_shared_randomness(source: str) -> None:
+    assert GLOBAL_RANDOMNESS.search(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "rng: np.random.Generator = np.random.default_rng(0)",
+        "rng = np.random.RandomState(0)",
+        "torch.Generator().manual_seed(0)",
+        "self.dropout = Dropout(0.1)",
+        "from anyorder.protocols.random import Random",
+    ],
+)
+def test_checker_allows_randomness_of_ones_own(source: str) -> None:
+    assert not GLOBAL_RANDOMNESS.search(source)
 
 
 def test_an_unlisted_package_is_named() -> None:
