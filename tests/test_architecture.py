@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,47 @@ def test_no_global_random_state(module: str) -> None:
     assert not GLOBAL_RANDOMNESS.findall(text), f"anyorder.{module} uses random state that others use too"
 
 
+@cache
+def defined_in(package: str) -> tuple[set[str], set[str]]:
+    """The classes that a package's own modules define, and the names under which its components are registered."""
+    classes, names = set(), set()
+    for module in MODULES:
+        if module.rpartition(".")[0] != package:
+            continue
+        for node in ast.walk(parse(module)[0]):
+            if isinstance(node, ast.ClassDef):
+                classes.add(node.name)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "name":
+                names |= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    return classes, names
+
+
+def class_tests(tree: ast.Module, classes: set[str], names: set[str]) -> list[str]:
+    """Where a module asks for the class of something, or compares a name, in place of asking the thing itself."""
+    found = []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            named = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            named |= {part.attr for part in ast.walk(node.args[1]) if isinstance(part, ast.Attribute)}
+            found += sorted(named & classes)
+        if isinstance(node, ast.Compare):
+            parts = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+            found += [part.value for part in parts if isinstance(part, ast.Constant) and part.value in names]
+            attributes = [part for part in parts if isinstance(part, ast.Attribute) and part.attr == "name"]
+            found += [part.value.id for part in attributes if getattr(part.value, "id", None) in classes]
+    return found
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) != "networks"])
+def test_networks_are_asked_and_not_told_apart(module: str) -> None:
+    found = class_tests(parse(module)[0], *defined_in("networks"))
+    assert not found, f"anyorder.{module} tests for {found}: let the contract in networks/base.py say it"
+
+
 # The checker itself: each of these must be caught, or the tests above could not fail.
 
 
@@ -200,6 +242,22 @@ def test_checker_sees_shared_randomness(source: str) -> None:
 )
 def test_checker_allows_randomness_of_ones_own(source: str) -> None:
     assert not GLOBAL_RANDOMNESS.search(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(network, UNet)",
+        "isinstance(model.network, networks.UNet | ChainNetwork)",
+        "issubclass(kind, (int, ChainNetwork))",
+        "if name == 'unet': pass",
+        "if name in ('unet', 'blend'): pass",
+        "if described.get('name') == UNet.name: pass",
+    ],
+)
+def test_checker_sees_class_tests(source: str) -> None:
+    assert class_tests(ast.parse(source), *defined_in("networks"))
+    assert not class_tests(ast.parse("isinstance(network, Network2) or name == 'unet2'"), *defined_in("networks"))
 
 
 def test_an_unlisted_package_is_named() -> None:
