@@ -54,6 +54,11 @@ class Head(nn.Module, ABC):
         """Which features are log scales: stretching the line by c adds log c to them."""
         return ()
 
+    @property
+    def blended(self) -> tuple[Head, ...]:
+        """The heads whose distributions it mixes, each for features of its own; none for a family by itself."""
+        return ()
+
     @abstractmethod
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         """The distribution that these features stand for."""

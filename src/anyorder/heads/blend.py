@@ -214,6 +214,10 @@ class Blend(Head):
     def levels(self) -> int:
         return self.members[0].levels
 
+    @property
+    def blended(self) -> tuple[Head, ...]:
+        return self.members
+
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = [index for index, weight in enumerate(self.weights) if weight > 0]
         members: tuple[Distribution, ...] = tuple(

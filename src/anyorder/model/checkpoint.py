@@ -20,10 +20,11 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.model.versions import as_version_2
 from anyorder.support.atomic import atomic_path
 
 FORMAT = "anyorder"
-VERSION = 1
+VERSION = 2
 
 
 def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
@@ -99,13 +100,14 @@ def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) ->
     """The words that came with the tensors, once it is certain that both are ours and whole."""
     if metadata.get("format") != FORMAT:
         raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
-    if int(metadata.get("version", "0")) > VERSION:
-        raise UserError(f"{where} was written by a newer anyorder (format {metadata['version']}); upgrade to read it")
+    version = metadata.get("version", "")
+    if version.isdecimal() and int(version) > VERSION:
+        raise UserError(f"{where} was written by a newer anyorder (format {version}); upgrade to read it")
     words = metadata.get("header", "")
-    if _digest(tensors, words) != metadata.get("sha256"):
+    if not version.isdecimal() or _digest(tensors, words) != metadata.get("sha256"):
         raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
     header: dict[str, Any] = json.loads(words)
-    return header
+    return as_version_2(header) if version == "1" else header
 
 
 def _digest(tensors: dict[str, Tensor], words: str) -> str:
