@@ -88,6 +88,30 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
         load_model(tmp_path / "c.checkpoint")
 
 
+@pytest.mark.parametrize("version", ["3", "12"])
+def test_newer_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr("anyorder.model.checkpoint.VERSION", int(version))
+    path = _file(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(UserError, match=f"newer anyorder \\(format {version}\\)"):
+        read_tensors(path)
+
+
+def test_a_version_that_is_no_number_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyorder.model.checkpoint.VERSION", "two")
+    path = _file(tmp_path)
+    monkeypatch.undo()
+    with pytest.raises(UserError, match="damaged"):
+        read_tensors(path)
+
+
+def test_reading_draws_nothing(tmp_path: Path) -> None:
+    save_model(categorical_model(NETWORKS[0], steps=1), {}, tmp_path / "m.anyorder")
+    state = torch.random.get_rng_state()
+    load_model(tmp_path / "m.anyorder")
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 def test_sigkill_while_saving_leaves_the_old_file(tmp_path: Path) -> None:
     path = _file(tmp_path)
     before = path.read_bytes()

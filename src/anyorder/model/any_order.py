@@ -77,7 +77,7 @@ class AnyOrderModel(nn.Module):
         return next(self.network.buffers()).device if tensor is None else tensor.device
 
     def description(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON-ready values. Heads that follow each other and are equal are there once."""
+        """Everything but the weights, as JSON-ready values; neighbours with equal heads share one entry."""
         runs = itertools.groupby(self.heads.assigned.tolist())
         return {
             "encoding": self.encoding.to_json(),

@@ -183,7 +183,7 @@ class Encoding:
         return frozenset(self.schema.left_out) | frozenset(self.schema.dropped)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that :meth:`from_json` turns back, float for float; codecs of repeated variables are there once."""
+        """Plain values that :meth:`from_json` turns back, float for float; a repeated codec is there once."""
         codecs = [codec.to_json() for codec in self.codecs]
         if self.schema.repeated is not None and all(codec == codecs[0] for codec in codecs):
             codecs = codecs[:1]

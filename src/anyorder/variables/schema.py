@@ -287,9 +287,7 @@ def _at_every_position(variable: Variable, count: int) -> tuple[Variable, ...]:
     return tuple(variable.renamed(f"{variable.name}{position}") for position in range(count))
 
 
-def _checked(
-    noun: str, described: Mapping[str, Any], valid: Sequence[str], needed: Sequence[str]
-) -> dict[str, Any]:
+def _checked(noun: str, described: Mapping[str, Any], valid: Sequence[str], needed: Sequence[str]) -> dict[str, Any]:
     """The entries of ``described`` if all of them are valid, the needed ones among them."""
     if not isinstance(described, Mapping):
         raise UserError(f"a {noun} is described by a mapping, got {type(described).__name__}")
