@@ -89,18 +89,17 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", ["3", "12"])
-def test_newer_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    monkeypatch.setattr("anyorder.model.checkpoint.VERSION", int(version))
-    path = _file(tmp_path)
-    monkeypatch.undo()
+def test_newer_files_are_refused(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "m.anyorder"
+    write_tensors(path, {}, {"kind": "model"}, version=int(version))
     with pytest.raises(UserError, match=f"newer anyorder \\(format {version}\\)"):
         read_tensors(path)
 
 
-def test_a_version_that_is_no_number_is_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyorder.model.checkpoint.VERSION", "two")
-    path = _file(tmp_path)
-    monkeypatch.undo()
+@pytest.mark.parametrize("version", ["", "two", "-1", "0"])
+def test_a_version_that_is_none_is_damage(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "m.anyorder"
+    write_tensors(path, {}, {"kind": "model"}, version=version)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="damaged"):
         read_tensors(path)
 

@@ -14,7 +14,7 @@ from safetensors import safe_open
 
 from anyorder.modalities.images.core import image_model
 from anyorder.model import AnyOrderModel
-from anyorder.model.checkpoint import load_model, save_model
+from anyorder.model.checkpoint import load_model, save_model, write_tensors
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.model.versions import as_version_1, as_version_2
@@ -31,12 +31,9 @@ def metadata(path: Path) -> dict[str, str]:
         return dict(file.metadata())
 
 
-def save_as_version_1(model: AnyOrderModel, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as earlier:
-        described = as_version_1(model.description())
-        earlier.setattr("anyorder.model.checkpoint.VERSION", 1)
-        earlier.setattr(AnyOrderModel, "description", lambda self: described)
-        save_model(model, {}, path)
+def save_as_version_1(model: AnyOrderModel, path: Path) -> None:
+    header = {"kind": "model", "description": as_version_1(model.description()), "card": {}}
+    write_tensors(path, model.state_dict(), header, version=1)
 
 
 @pytest.mark.parametrize(("head", "levels"), [("mixture", 256), ("categorical", 256), ("bernoulli", 2)])
@@ -50,13 +47,13 @@ def test_the_header_of_many_pixels_is_short(tmp_path: Path, head: str, levels: i
 
 
 @pytest.mark.parametrize("head", ["mixture", "categorical"])
-def test_both_versions_answer_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str) -> None:
+def test_both_versions_answer_bit_for_bit(tmp_path: Path, head: str) -> None:
     model = image_model((4, 4, 3), 256, TINY, Random(), head=head, components=2, seed=0).eval()
     generator = torch.Generator().manual_seed(0)
     for parameter in model.parameters():
         parameter.data.add_(0.05 * torch.randn(parameter.shape, generator=generator))
     save_model(model, {}, tmp_path / "two.anyorder")
-    save_as_version_1(model, tmp_path / "one.anyorder", monkeypatch)
+    save_as_version_1(model, tmp_path / "one.anyorder")
     assert metadata(tmp_path / "one.anyorder")["version"] == "1"
     values = torch.linspace(-1, 1, 48).repeat(2, 1) if head == "mixture" else torch.arange(48.0).repeat(2, 1)
     known = torch.arange(48).repeat(2, 1) % 2 == 0
@@ -72,7 +69,8 @@ def test_both_versions_answer_bit_for_bit(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: path.stem)
 def test_what_version_1_said_comes_back_to_the_letter(path: Path) -> None:
     header: dict[str, Any] = json.loads(metadata(path)["header"])
-    model, _ = load_model(path)
+    model, card = load_model(path)
+    assert card["modality"] == path.stem.split("_")[0].replace("pictures", "images")
     described = json.loads(json.dumps(model.description()))
     assert as_version_1(described) == header["description"]
     assert AnyOrderModel.from_description(described).description() == model.description()
@@ -88,6 +86,14 @@ def test_a_fingerprint_is_what_it_was_in_version_1() -> None:
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode() + tensor.numpy().tobytes())
     assert fingerprint(model) == digest.digest()[:8]
+
+
+def test_the_page_about_the_format_describes_a_model() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "file_format.md").read_text(encoding="utf-8")
+    described = json.loads(page.split("```json")[1].split("```")[0])
+    model = AnyOrderModel.from_description(described)
+    assert model.variables == 250
+    assert json.loads(json.dumps(model.description())) == described
 
 
 def test_headers_of_other_files_stay_as_they_are() -> None:

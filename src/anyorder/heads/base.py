@@ -63,7 +63,7 @@ class Head(nn.Module, ABC):
 
     @property
     def free(self) -> bool:
-        """Whether every level has a logit of its own, so that any probabilities of the levels can be told."""
+        """Whether every level has a logit of its own, so that it can have any probabilities of its levels."""
         return False
 
     @property

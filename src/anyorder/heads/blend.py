@@ -3,7 +3,7 @@
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
 distributions over the same values: all densities, or all probabilities of the same points. Where many values are asked
-for, histograms among them are first made one (:mod:`._merging`).
+for, histograms among them are first made one (:mod:`.histograms`).
 """
 
 from __future__ import annotations

@@ -69,17 +69,19 @@ def _built(
     return model.to(device).eval(), header["card"]
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Tensors and JSON header into one file, atomically."""
-    packed, metadata = _packed(tensors, header)
+def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
+    """Tensors and JSON header into one file, atomically; ``version`` is the one that the header is in."""
+    packed, metadata = _packed(tensors, header, version)
     with atomic_path(path) as beside:
         save_file(packed, beside, metadata=metadata)
 
 
-def _packed(tensors: dict[str, Tensor], header: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _packed(
+    tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION
+) -> tuple[dict[str, Tensor], dict[str, str]]:
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     words = json.dumps(header, sort_keys=True)
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": words, "sha256": _digest(tensors, words)}
+    metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
     return tensors, metadata
 
 
@@ -100,14 +102,14 @@ def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) ->
     """The words that came with the tensors, once it is certain that both are ours and whole."""
     if metadata.get("format") != FORMAT:
         raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
-    version = metadata.get("version", "")
-    if version.isdecimal() and int(version) > VERSION:
+    version = int(found) if (found := metadata.get("version", "")).isdecimal() else 0
+    if version > VERSION:
         raise UserError(f"{where} was written by a newer anyorder (format {version}); upgrade to read it")
     words = metadata.get("header", "")
-    if not version.isdecimal() or _digest(tensors, words) != metadata.get("sha256"):
+    if version < 1 or _digest(tensors, words) != metadata.get("sha256"):
         raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
     header: dict[str, Any] = json.loads(words)
-    return as_version_2(header) if version == "1" else header
+    return as_version_2(header) if version == 1 else header
 
 
 def _digest(tensors: dict[str, Tensor], words: str) -> str:

@@ -1,7 +1,7 @@
-"""What the words of a model file were in version 1, where every variable had an entry of its own.
+"""The header of a model file in version 1, where every variable had an entry of its own.
 
-Version 2 has a repeated variable, its codec and its head once, which for a picture of 32 x 32 pixels in colour makes
-one entry of 3072. See ``docs/file_format.md``.
+Version 2 has a repeated variable, its codec and its head once: for a picture of 32 x 32 pixels in colour one entry in
+place of 3072. It always names the modality. See ``docs/file_format.md``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ from typing import Any
 
 
 def as_version_2(header: dict[str, Any]) -> dict[str, Any]:
-    """The header of a version 1 file as this version reads it. A list of all variables and codecs it still reads."""
+    """The header of a version 1 file as version 2 would have it, but for lists of equal variables and codecs.
+
+    Those are read in both versions, since tables have them.
+    """
     if header.get("kind") != "model":
         return header
     description = header["description"]
     runs = [(head, len(list(run))) for head, run in itertools.groupby(description["heads"])]
     heads = [{"head": head, "variables": length} for head, length in runs]
-    return {**header, "description": {**description, "heads": heads}}
+    card = {"modality": "table", **header["card"]}  # only texts and pictures were named
+    return {**header, "description": {**description, "heads": heads}, "card": card}
 
 
 def as_version_1(description: dict[str, Any]) -> dict[str, Any]:
-    """A model's description with an entry for every variable: what a fingerprint taken by an older release is of."""
+    """A model's description with an entry for every variable, from which version 1 took the fingerprint of a model."""
     heads = [run["head"] for run in description["heads"] for _ in range(run["variables"])]
     encoding = description["encoding"]
     schema, codecs = dict(encoding["schema"]), encoding["codecs"]
