@@ -25,6 +25,7 @@ from anyorder.support.atomic import atomic_path
 
 FORMAT = "anyorder"
 VERSION = 2
+LENGTH = 8  # bytes at the beginning of a safetensors file, which say how long the JSON behind them is
 
 
 def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
@@ -40,15 +41,17 @@ def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, di
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
     """What :func:`save_model` writes, as bytes: how a model travels to another process without running code there."""
     tensors, metadata = _packed(model.state_dict(), _words(model, card))
-    return bytes(tensors_as_bytes(tensors, metadata=metadata))
+    data = tensors_as_bytes(tensors, metadata=metadata)
+    end = LENGTH + int.from_bytes(data[:LENGTH], "little")
+    return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
 
 
 def model_from_bytes(data: bytes) -> tuple[AnyOrderModel, dict[str, Any]]:
     """The model of :func:`model_to_bytes`, on the CPU."""
     where = "the model in these bytes"
     try:
-        length = int.from_bytes(data[:8], "little")  # of the JSON header that a safetensors file begins with
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        length = int.from_bytes(data[:LENGTH], "little")
+        metadata = json.loads(data[LENGTH : LENGTH + length]).get("__metadata__", {})
         tensors = tensors_in(data)
     except (SafetensorError, ValueError) as error:
         raise UserError(f"{where} is not one of anyorder's, or it is damaged ({error})") from error
@@ -74,6 +77,22 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]
     packed, metadata = _packed(tensors, header, version)
     with atomic_path(path) as beside:
         save_file(packed, beside, metadata=metadata)
+        if beside.is_file():  # not a device
+            with beside.open("r+b") as file:
+                ordered = _in_order(file.read(int.from_bytes(file.read(LENGTH), "little")))
+                file.seek(LENGTH)
+                file.write(ordered)
+
+
+def _in_order(words: bytes) -> bytes:
+    """The JSON at the beginning of a safetensors file, as long as before, its metadata sorted by name.
+
+    safetensors writes them in an order that changes from call to call; a model saved twice should give equal files.
+    """
+    said = json.loads(words)
+    said["__metadata__"] = dict(sorted(said["__metadata__"].items()))
+    ordered = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(words))
+    return ordered if len(ordered) == len(words) else words
 
 
 def _packed(
