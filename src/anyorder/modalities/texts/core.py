@@ -23,7 +23,7 @@ from anyorder.networks import Network
 from anyorder.training.rows import Digest, Rows
 from anyorder.variables.codecs import LevelCodec
 from anyorder.variables.encoding import Encoding
-from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.schema import Kind, Variable
 
 LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
 
@@ -56,11 +56,8 @@ def text_model(
     if length < 2:
         raise UserError(f"length must be 2 or more, got {length}")
     levels = tuple(alphabet.symbols)
-    variables = tuple(Variable(f"c{place}", Kind.CATEGORICAL, levels, dtype="str") for place in range(length))
-    schema = Schema(variables, alike=True)
-    encoding = Encoding(schema, tuple(LevelCodec(variable) for variable in variables))
-    heads = [Categorical(len(levels)) for _ in range(length)]
-    return AnyOrderModel.build(encoding, heads, dict(network), protocol, seed=seed)
+    encoding = Encoding.repeat(LevelCodec(Variable("c", Kind.CATEGORICAL, levels, dtype="str")), (length,))
+    return AnyOrderModel.build(encoding, [Categorical(len(levels))] * length, dict(network), protocol, seed=seed)
 
 
 def text_masking(alphabet: Alphabet, network: Network) -> Masking:
