@@ -15,7 +15,7 @@ from anyorder.modalities.options import checked_options, section
 from anyorder.modalities.tables.heads import checked_heads
 from anyorder.training.options import Options
 from anyorder.training.trees.options import TreeOptions
-from anyorder.variables.encoding import WarpName
+from anyorder.variables.codecs import WarpName
 
 ENCODINGS = ("auto", *get_args(WarpName))
 
