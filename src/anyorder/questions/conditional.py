@@ -85,15 +85,15 @@ class Conditional:
         return f"p({asked} | {given})" if given else f"p({asked})"
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
-        """The same question with more evidence."""
+        """This question with more evidence."""
         return self._with({**self.evidence, **(evidence or {}), **more}, self.asked)
 
     def asking(self, *names: str) -> Conditional:
-        """The same evidence, about these variables; the rest is marginalised out."""
+        """This evidence, asked about these variables only; the rest is marginalised out."""
         return self._with(self.evidence, names)
 
     def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
-        """The same question answered with more (or other) draws; without ranges nothing changes."""
+        """This question, answered with more (or other) draws; without ranges nothing changes."""
         if draws is not None and draws < 2:
             raise UserError(f"draws must be 2 or more, got {draws}")
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
@@ -143,7 +143,7 @@ class Conditional:
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
-        """The same log-probability along several orders."""
+        """How the log-probability of these values differs along several orders."""
         if self._regions:
             raise UserError("the spread over orders is a question about exact evidence; this evidence has ranges")
         row, known = self._row()

@@ -36,16 +36,16 @@ class Registry(Generic[T]):
         """Every registered name, sorted."""
         return sorted(self._classes())
 
+    def classes(self) -> list[type[T]]:
+        """Every registered class, in the order of their names."""
+        return [cls for _, cls in sorted(self._classes().items())]
+
     def get(self, name: str) -> type[T]:
         """The class registered under ``name``."""
         classes = self._classes()
         if name not in classes:
             raise UserError(f"unknown {self.noun} {name!r}; {nearest(name, sorted(classes))}")
         return classes[name]
-
-    def classes(self) -> list[type[T]]:
-        """Every registered class, in the order of their names."""
-        return [cls for _, cls in sorted(self._classes().items())]
 
     def build(self, description: Mapping[str, Any], **extra: Any) -> T:
         """The component that :func:`describe` described; ``extra`` holds fields that are not options."""

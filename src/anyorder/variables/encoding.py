@@ -76,7 +76,7 @@ class Encoding:
     ) -> tuple[
         Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]
     ]:
-        """As :meth:`encode`, and which of the unknown cells hold a value that the model never saw."""
+        """Model values, which cells are known, and which of the others hold a value that the model never saw."""
         if unseen not in get_args(Unseen):
             raise UserError(f"unknown choice unseen={unseen!r}; {nearest(unseen, get_args(Unseen), noun='choices')}")
         columns = self._columns(frame)

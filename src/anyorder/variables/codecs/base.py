@@ -104,7 +104,7 @@ class Codec(ABC):
         return float(values[0])
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
-        """As :meth:`encode_one`, for ordinary values, without the detour by a column; None where only that can tell."""
+        """The model value of an ordinary value, found without a column; None where only a column can tell."""
         return None
 
     def is_value(self, text: str) -> bool:

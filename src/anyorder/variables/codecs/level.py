@@ -64,7 +64,7 @@ class LevelCodec(Codec):
             return ("truth", TRUTH[text])
         try:
             return ("number", float(level))
-        except ValueError:
+        except (ValueError, OverflowError):  # no number, or one too large to be a level
             return ("text", str(level).strip())
 
     def _find(self, value: Level) -> int | None:

@@ -70,7 +70,7 @@ class SpikedCodec(Codec):
         """Atoms at their own model values, and no other value there."""
         for atom, model in zip(self.variable.atoms, self.atoms, strict=True):
             here = known & (given == atom)
-            aside = known & ~here & (values.astype(np.float32) == np.float32(model))
+            aside = known & ~here & self._at(values, model)
             step = np.where(given < atom, np.float32(-np.inf), np.float32(np.inf))
             values = np.where(aside, np.nextafter(np.float32(model), step.astype(np.float32)), values)
             values = np.where(here, model, values)
@@ -100,7 +100,8 @@ class SpikedCodec(Codec):
         return slope
 
     def _at(self, values: Numbers, model: float) -> Mask:
-        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(model))
+        with np.errstate(over="ignore"):  # too large for float32 is no atom
+            return np.asarray(np.asarray(values).astype(np.float32) == np.float32(model))
 
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         line = dataclasses.replace(self.line, variable=variable)
