@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import infer, prepare
 from anyorder.errors import UserError
-from anyorder.variables.encoding import Codec, Encoding, LatticeCodec, LevelCodec, LineCodec, WarpName
+from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 
