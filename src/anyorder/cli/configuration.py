@@ -1,6 +1,6 @@
-"""What ``fit`` is told besides the command line: a TOML file, or the card of a model whose run is to be repeated.
+"""Options of ``fit`` from a file: TOML, or the card of a model whose run is to be repeated.
 
-Every mistake in it is found before the table is read, and named as the file's.
+Every mistake is found before the table is read, and the message names the file.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anyorder.cli.loading import load
+from anyorder.cli.loading import load_table_model
 from anyorder.cli.toml import read_toml
 from anyorder.errors import UserError
 
 
 def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The file as (arguments of ``fit``, training options): a few names at the top level, and everything else."""
+    """The arguments of ``fit`` that stand at the top level of the file, and the training options: everything else."""
     if path is None:
         return {}, {}
     if path.suffix == ".anyorder":
-        card = load(path).card
+        card = load_table_model(path).card
         return dict(card["arguments"]), dict(card["config"])
     content = read_toml(path)
     arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
@@ -38,7 +38,7 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
 
 
 def read_bounds(name: str, text: Any) -> tuple[float | None, float | None]:
-    """The bounds written as ``0..``, ``..100`` or ``0..100``; ``..`` alone is none."""
+    """The bounds written as ``0..``, ``..100`` or ``0..100``; ``..`` alone means none."""
     given = (text.low, text.high) if hasattr(text, "low") and hasattr(text, "high") else str(text).split("..")
     try:
         low, high = (None if end in ("", None) else float(end) for end in given)

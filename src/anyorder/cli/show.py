@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,6 +97,36 @@ def as_json(result: Mapping[str, Any]) -> str:
 def print_json(result: Mapping[str, Any]) -> None:
     """One JSON object on standard output."""
     sys.stdout.write(as_json(result))
+
+
+def print_result(result: Mapping[str, Any], *, as_json: bool) -> None:
+    """Facts as one JSON object or as two columns."""
+    (print_json if as_json else print_facts)(result)
+
+
+def print_card(card: Mapping[str, Any], *, as_json: bool) -> None:
+    """How a model was made, where that is all there is to say about it."""
+    if as_json:
+        print_json({"card": card})
+    else:
+        print_facts(plain(card))
+
+
+def print_compression(source: Path, target: Path, *, as_json: bool) -> None:
+    """How small a file became."""
+    size, packed = source.stat().st_size if source.is_file() else 0, target.stat().st_size
+    facts = {"file": str(target), "bytes": packed, "of": size, "bits_per_byte": 8 * packed / max(size, 1)}
+    print_result(facts, as_json=as_json)
+
+
+def note(text: str) -> None:
+    """One line on standard error that starts with "note"."""
+    remark(f"note: {text}")
+
+
+def remark(text: str) -> None:
+    """One line on standard error."""
+    sys.stderr.write(f"anyorder: {text}\n")
 
 
 def print_answers(result: Mapping[str, Any]) -> None:
