@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load_table_model, read
+from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
 
 
@@ -26,7 +26,7 @@ def anomalies(
     from anyorder.tasks.anomalies import row_scores
 
     loaded = load_table_model(model)
-    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if rows:
         scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
         ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load_table_model, write_bytes
+from anyorder.cli.files import load_table_model, write_bytes
 from anyorder.cli.options import Json, ModelFile, Seed
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError

@@ -20,7 +20,7 @@ import typer
 from typer.models import ArgumentInfo, OptionInfo
 
 from anyorder.cli import images, tables, texts
-from anyorder.cli.loading import load_any
+from anyorder.cli.files import load_any
 from anyorder.cli.options import ModelFile
 from anyorder.cli.signatures import parameters_of, with_signature
 from anyorder.errors import UserError

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load_table_model, read
+from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, at_least_one
 from anyorder.cli.paths import check_figure
 from anyorder.errors import UserError
@@ -28,7 +28,7 @@ def check(
     """Check a model on held-out rows: coverage of its intervals, scores, and coherence over orders."""
     check_figure(plot)
     loaded = load_table_model(model)
-    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(table)!r} has no rows to check the model on")
     calibration = loaded.calibration(frame, seed=seed, repeats=repeats)

@@ -1,4 +1,4 @@
-"""Options of ``fit`` from a file: TOML, or the card of a model whose run is to be repeated.
+"""Options from a file: TOML, or for ``fit`` the card of a model whose run is to be repeated.
 
 Every mistake is found before the table is read, and the message names the file.
 """
@@ -6,12 +6,12 @@ Every mistake is found before the table is read, and the message names the file.
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anyorder.cli.loading import load_table_model
-from anyorder.cli.toml import read_toml
+from anyorder.cli.files import load_table_model
 from anyorder.errors import UserError
 
 
@@ -35,6 +35,19 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
     if "missing" in arguments:
         arguments["missing"] = [str(mark) for mark in arguments["missing"]]
     return arguments, content
+
+
+def read_toml(path: Path | None) -> dict[str, Any]:
+    """The content of the file; empty if none is named."""
+    if path is None:
+        return {}
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
 
 
 def read_bounds(name: str, text: Any) -> tuple[float | None, float | None]:

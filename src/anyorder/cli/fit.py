@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyorder.cli.configuration import read_bounds, read_configuration
-from anyorder.cli.loading import read
+from anyorder.cli.files import read_frame
 from anyorder.cli.options import Missing, TableFile
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TrainingRun
@@ -49,7 +49,7 @@ def fit(
     if bounds:
         ranges = {name: read_bounds(name, text) for name, text in _pairs(bounds).items()}
         arguments["bounds"] = {**arguments.get("bounds", {}), **ranges}
-    frame = read(table, arguments.get("missing", ()))
+    frame = read_frame(table, arguments.get("missing", ()))
     from anyorder.modalities.tables.fit import fit as fit_table
 
     model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})

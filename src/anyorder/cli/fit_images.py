@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from anyorder.cli.configuration import read_toml
 from anyorder.cli.pictures import is_array, read_pictures
 from anyorder.cli.signatures import spelled_out
-from anyorder.cli.toml import read_toml
 from anyorder.cli.training_run import TrainingRun
 from anyorder.errors import UserError
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from anyorder.cli.configuration import read_toml
 from anyorder.cli.signatures import spelled_out
-from anyorder.cli.toml import read_toml
 from anyorder.cli.training_run import TrainingRun
 
 

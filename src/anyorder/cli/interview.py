@@ -11,7 +11,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.acquisition_options import AcquisitionOptions
-from anyorder.cli.loading import load_table_model
+from anyorder.cli.files import load_table_model
 from anyorder.cli.next import print_ranking
 from anyorder.cli.options import ModelFile
 from anyorder.cli.paths import check_writable

@@ -9,7 +9,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.acquisition_options import AcquisitionOptions
-from anyorder.cli.loading import load_table_model
+from anyorder.cli.files import load_table_model
 from anyorder.cli.options import Json, ModelFile
 from anyorder.cli.paths import check_figure
 from anyorder.cli.signatures import spelled_out

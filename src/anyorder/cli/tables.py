@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import check_names, read, read_bytes, write, write_bytes
+from anyorder.cli.files import check_names, read_bytes, read_frame, write_bytes, write_frame
 from anyorder.cli.options import (
     CompressedFile,
     Count,
@@ -72,12 +72,12 @@ def fill(
     check_table(intervals)
     check_apart(**{"--out": out, "--intervals": intervals})
     marks = (*model.schema.missing, *(missing or ()))
-    frame = read(file, marks)
+    frame = read_frame(file, marks)
     if intervals is not None and held_out is not None:
-        adjusted = model.conformal(read(held_out, marks), seed=seed, like=frame, unseen=unseen)
-        write(_as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals)
+        adjusted = model.conformal(read_frame(held_out, marks), seed=seed, like=frame, unseen=unseen)
+        write_frame(_as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals)
     if draws is None:
-        write(model.fill(frame, seed=seed, unseen=unseen), out)
+        write_frame(model.fill(frame, seed=seed, unseen=unseen), out)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
@@ -86,7 +86,7 @@ def fill(
     filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
     for index, one in enumerate(filled):
         one.insert(0, "draw", index)
-    write(pd.concat(filled, ignore_index=True), out)
+    write_frame(pd.concat(filled, ignore_index=True), out)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def sample(
     evidence = parse_evidence(given)
     check_table(out)
     check_names(model, evidence)
-    write(model.given(evidence).sample(count, seed=seed, holes=holes), out)
+    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out)
 
 
 def score(
@@ -136,7 +136,7 @@ def score(
     """Log-likelihood of the known cells of each row, in nats: the mean and its standard error."""
     known = parse_names(given)
     check_names(model, known)
-    frame = read(file, (*model.schema.missing, *(missing or ())))
+    frame = read_frame(file, (*model.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(file)!r} has no rows to score")
     scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
@@ -176,11 +176,11 @@ def info(model: TableModel, as_json: Json = False) -> None:
 def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:
     """The cells come back, not the file: 0.130 is the cell 0.13."""
     check_writable(out)
-    write_bytes(model.compress(read(file, ())), out)
+    write_bytes(model.compress(read_frame(file, ())), out)
     show.print_compression(file, out, as_json=as_json)
 
 
 def decompress(model: TableModel, file: CompressedFile, out: PlainOut) -> None:
     """A table with the same cells, as CSV, CSV.gz or Parquet."""
     check_table(out)
-    write(model.decompress(read_bytes(file)), out)
+    write_frame(model.decompress(read_bytes(file)), out)

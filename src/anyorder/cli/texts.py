@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import read_bytes, write_bytes
+from anyorder.cli.files import read_bytes, write_bytes
 from anyorder.cli.options import (
     CompressedFile,
     Count,

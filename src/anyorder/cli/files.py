@@ -1,4 +1,4 @@
-"""Models, tables and files that the commands load, read and write; the library is imported only when one runs."""
+"""Files that the commands read and write: models, tables, bytes. The library is imported only when a command runs."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def load_table_model(path: Path) -> TableModel:
     return cast("TableModel", model)
 
 
-def read(path: Path, missing: Sequence[str]) -> pd.DataFrame:
+def read_frame(path: Path, missing: Sequence[str]) -> pd.DataFrame:
     """The table in that file, with these marks for unknown cells."""
     from anyorder.data.files import read_table
 
     return read_table(path, missing=tuple(missing))
 
 
-def write(frame: pd.DataFrame, path: Path | None) -> None:
+def write_frame(frame: pd.DataFrame, path: Path | None) -> None:
     """Write a table to that file, or as CSV to standard output."""
     if path is None:
         frame.to_csv(sys.stdout, index=False)
