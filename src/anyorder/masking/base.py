@@ -19,6 +19,11 @@ class Masking(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def mode_names(self) -> tuple[str, ...]:
+        """The masking modes among which it draws, by name; none unless a network could be asked in them."""
+        return ()
+
     @abstractmethod
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         """``batch`` independent queries over ``variables`` variables."""

@@ -36,6 +36,10 @@ class Modes(Masking):
         if self.weights:
             check_weights("modes masking", self.weights)
 
+    @property
+    def mode_names(self) -> tuple[str, ...]:
+        return tuple(mode.name for mode in self.modes)
+
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         evidence = torch.zeros(batch, variables, dtype=torch.bool, device=generator.device)
         asked = torch.zeros_like(evidence)

@@ -74,6 +74,11 @@ class AnyOrderModel(nn.Module):
         tensor = next(self.network.parameters(), None)
         return next(self.network.buffers()).device if tensor is None else tensor.device
 
+    @property
+    def channels_in_turn(self) -> int:
+        """How many neighbouring variables depend on each other in one call's answers: 1 unless colour is coupled."""
+        return self.schema.grid[-1] if getattr(self.network, "coupled", 0) else 1
+
     def description(self) -> dict[str, Any]:
         """Everything but the weights, as JSON-ready values."""
         return {
