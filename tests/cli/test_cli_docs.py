@@ -48,7 +48,8 @@ def test_every_option_is_documented(command: str) -> None:
 def test_every_command_line_in_the_docs_is_one(page: Path) -> None:
     """No page types an option that its command does not have."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
-    for line in re.findall(r"^\$? ?anyorder ([a-z-]+.*)$", text, flags=re.M):
+    typed = "\n".join(re.findall(r"^```(?:sh|console)\n(.*?)^```", text, flags=re.M | re.S))
+    for line in re.findall(r"^\$? ?anyorder ([a-z-]+.*)$", typed, flags=re.M):
         command, *words = re.sub(r"\"[^\"]*\"|#.*", "", line).split()
         known = {name for option in names(command) for name in option}
         assert {word for word in words if re.match(r"--?[a-z]", word)} <= known, line
