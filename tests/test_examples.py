@@ -14,10 +14,12 @@ import pytest
 from sklearn.datasets import load_digits
 
 import anyorder as ao
+from anyorder.modalities.face import FittedModel
 
 from texts import CORPUS
 
-CLASSES = (ao.TableModel, ao.TextModel, ao.ImageModel)
+CLASSES = (FittedModel, ao.TableModel, ao.TextModel, ao.ImageModel)
+ABSTRACT = {"FittedModel.compress", "FittedModel.decompress"}  # each face that can has its own
 FUNCTIONS = (ao.fit, ao.fit_text, ao.fit_images, ao.load, ao.pool, ao.compress, ao.decompress)
 
 
@@ -39,8 +41,9 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
     for function in FUNCTIONS:
         yield function.__name__, function
     for cls in CLASSES:
-        for name, member in inspect.getmembers(cls, inspect.isfunction):
-            if name == "__getitem__" or not name.startswith("_"):
+        for name, member in vars(cls).items():
+            public = name == "__getitem__" or not name.startswith("_")
+            if public and inspect.isfunction(member) and f"{cls.__name__}.{name}" not in ABSTRACT:
                 yield f"{cls.__name__}.{name}", member
 
 

@@ -85,7 +85,7 @@ def candidates(job: Job) -> list[Trainer]:
 def _prepared(
     job: Job, warp: str, training: pd.DataFrame, validation: pd.DataFrame
 ) -> tuple[AnyOrderModel, Masking, Rows, Rows]:
-    """An untrained model with numbers encoded so, what to train it for, the rows to learn from and those to judge by."""
+    """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
     options = job.options
     encoding = Encoding.fit(training, job.schema, cast(WarpName, warp))
     rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
