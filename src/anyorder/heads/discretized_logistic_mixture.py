@@ -22,8 +22,8 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, in_parts, panels
-from anyorder.distributions.roots import increasing_root
 from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
+from anyorder.support.roots import increasing_root
 from anyorder.variables.lattice import Lattice
 
 CELLS = 1024  # up to so many cells are summed one by one; beyond, an integral over the line stands for the sum

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, composite, in_parts, panels, tail_breaks
-from anyorder.distributions.roots import increasing_root
 from anyorder.distributions.tails import finite, log_normal_between
 from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
+from anyorder.support.roots import increasing_root
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 # The standard normal at the middle of sixteen equally probable parts.

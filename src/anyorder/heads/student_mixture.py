@@ -20,9 +20,9 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite, tail_breaks
-from anyorder.distributions.roots import increasing_root
 from anyorder.distributions.tails import finite
 from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
+from anyorder.support.roots import increasing_root
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 LOG_TWO = -1.5 * math.log(2)  # of t's density at 0: 2 degrees of freedom
