@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.particles import doubled
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec
@@ -167,8 +168,7 @@ def _ranked_score(distribution: Distribution, codec: Codec, value: Tensor, upto:
         if np.isfinite(high - low).all() and (high - low).max() <= WIDEST:
             return _lattice_score(distribution, codec, actual, np.rint(low), int((high - low).max()) + 2)
     # The mean pinball loss, 2 int (1[x <= q_t] - t) (q_t - x) dt, in two parts that meet where q_t = x.
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    nodes, weights = (nodes[:, None] + 1) / 2, weights[:, None] / 2
+    nodes, weights = (part.numpy()[:, None] for part in composite(torch.tensor([0.0, 1.0]).double(), count=NODES))
     left = nodes * upto
     right = upto + nodes * (1 - upto)
     levels = torch.as_tensor(np.concatenate([left, right]).clip(1e-12, 1 - 1e-12))
