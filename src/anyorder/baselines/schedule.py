@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
+from anyorder.query import lowest
 from anyorder.support.threads import torch_threads
 
 VALIDATION_DRAWS = 20  # of z per held-out row
@@ -104,10 +105,10 @@ def hidden(
     """What stays of the observed cells: all of them, or a uniformly drawn set of a uniform size from one up."""
     if law == "none":
         return observed
-    rank = torch.rand(observed.shape, generator=generator).masked_fill(~observed, 2.0).argsort(1).argsort(1)
-    count = observed.sum(dim=1, keepdim=True)
+    noise = torch.rand(observed.shape, generator=generator)
+    count = observed.sum(dim=1)
     size = 1 + (torch.rand(count.shape, generator=generator) * count).long()
-    return observed & (rank < size)
+    return lowest(noise, size, observed)
 
 
 @torch.no_grad()

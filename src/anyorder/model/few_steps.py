@@ -24,7 +24,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
-from anyorder.query import Chain, Query, padded_left
+from anyorder.query import Chain, Query, lowest, padded_left
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,7 @@ def draw_by_confidence(
         entropy = features.new_full(left.shape, math.inf)
         entropy[row, target] = model.heads.entropy_at(features[row, target], target)
         share = -(-left.sum(dim=1) // more)
-        rank = entropy.argsort(dim=1, stable=True).argsort(dim=1)
-        row, target = ((rank < share[:, None]) & left).nonzero(as_tuple=True)
+        row, target = lowest(entropy, share, left).nonzero(as_tuple=True)
         drawn = model.heads.sample_at(features[row, target], target, generator, temperature).to(values.dtype)
         values = values.index_put((row, target), drawn)
         known[row, target], left[row, target] = True, False
