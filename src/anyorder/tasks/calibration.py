@@ -153,7 +153,7 @@ def kolmogorov_smirnov(pit: Float[np.ndarray, " cells"], independent: float | No
 
     ``independent``: how many independent cells they are worth, fewer where cells share rows (all of them by default).
     """
-    from scipy import stats  # here: it takes half a second to import, and every table command loads this module
+    from scipy import stats  # slow to import, and every table command loads this module
 
     distance = float(stats.kstest(pit, "uniform", method="asymp").statistic)
     worth = round(len(pit) if independent is None else independent)
