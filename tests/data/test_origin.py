@@ -106,9 +106,7 @@ def test_a_failed_fetch_says_what_to_do_and_leaves_nothing(server: str, path: st
 
 
 def test_nobody_answers() -> None:
-    with pytest.raises(
-        UserError, match=r"from http://127\.0\.0\.1:9/x \(\[Errno \d+\] [^;]*\); fetch"
-    ):
+    with pytest.raises(UserError, match=r"from http://127\.0\.0\.1:9/x \(\[Errno \d+\] [^;]*\); fetch"):
         fetch(Origin("http://127.0.0.1:9/x", "x"), show=False)
 
 

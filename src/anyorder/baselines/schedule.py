@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.query import lowest
+from anyorder.support.checks import check_fields
 from anyorder.support.threads import torch_threads
 
 VALIDATION_DRAWS = 20  # of z per held-out row
@@ -42,10 +43,13 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
-        if self.hide not in ("none", "uniform"):
-            raise UserError(f"hide must be 'none' or 'uniform', got {self.hide!r}")
-        if not 0 < self.validation_share < 1:
-            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+        check_fields(
+            self,
+            whole=dict.fromkeys(("steps", "batch", "draws", "validate_every", "patience", "threads"), 1),
+            positive=("minutes", "learning_rate", "clip"),
+            within={"validation_share": "(0, 1)"},
+            one_of={"hide": ("none", "uniform")},
+        )
 
 
 class Bounded(Protocol):
