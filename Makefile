@@ -54,7 +54,7 @@ bench-tables: $(STAMP)  ## the imputers people use beside anyorder: one environm
 	$(BIN)/python benchmarks/peers/plot.py
 
 docs: $(STAMP)  ## build the documentation site into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what can be made again, but not the virtual environment
 	rm -rf site demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

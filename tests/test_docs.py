@@ -29,7 +29,7 @@ def build(folder: Path) -> None:
     """Build the site as `make docs` does."""
     source = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": source, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -107,7 +107,55 @@ def test_every_file_named_exists(page: Path) -> None:
     assert [name for name in named if not list(ROOT.glob(name))] == []
 
 
+STATES = ("reproduced smaller", "reproduced", "differs", "not yet", "nothing to reproduce")
+
+
+def figures(text: str) -> set[str]:
+    """The decimal fractions in a text, without their signs: ``-0.37 ± 0.24`` has two."""
+    return set(re.findall(r"(?<![\w.])\d+\.\d+", text))
+
+
+def holds(result: str, figure: str) -> bool:
+    """Whether a result file has a number that is this figure when rounded to as many digits."""
+    digits = len(figure.partition(".")[2])
+    numbers = (float(number) for number in re.findall(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", result))
+    return any(f"{number:.{digits}f}" == figure for number in numbers)
+
+
+def cells(page: Path) -> list[list[str]]:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+
+
+@pytest.mark.parametrize("page, columns", [("README.md", (1, 2)), ("docs/reproduction.md", (3,))])
+def test_figures_come_from_the_result_file_beside_them(page: str, columns: tuple[int, ...]) -> None:
+    checked = 0
+    for row in cells(ROOT / page):
+        for name in set(re.findall(r"benchmarks/results/\w+\.json", " ".join(row))):
+            result = (ROOT / name).read_text(encoding="utf-8")
+            wanted = figures(" ".join(row[column] for column in columns))
+            assert [figure for figure in sorted(wanted) if not holds(result, figure)] == [], (row[0], name)
+            checked += len(wanted)
+    assert checked >= 8
+
+
+def test_the_papers_tables_are_counted_right() -> None:
+    """Every row of both papers has a state, and README and page give the same counts of them."""
+    rows = [row for row in cells(ROOT / "docs" / "reproduction.md") if len(row) == 7 and row[0] != "item"]
+    found = [next(state for state in STATES if row[6].startswith(state)) for row in rows]
+    counts = [found.count(state) for state in ("reproduced", "reproduced smaller", "differs", "not yet")]
+    for page in ("README.md", "docs/reproduction.md"):
+        text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+        said = re.search(
+            r"(\d+) tables and figures with results[^,]*, (\d+) is reproduced, (\d+) .*?, (\d+) .*? (\d+) ", text
+        )
+        assert said is not None, page
+        assert [int(number) for number in said.groups()] == [sum(counts), *counts], page
+
+
 def test_the_checks_can_fail() -> None:
+    assert figures("-0.37 ± 0.24 of 1,523 in 2 steps, v1.2.3") == {"0.37", "0.24"}
+    assert holds('"MAC": "0.61 ± 0.05", "x": 1.6749', "1.67") and not holds('"x": 1.6749', "1.68")
     assert not exists("anyorder.pooling.pool")
     assert not exists("anyorder.tasks.pooling.nothing")
     assert exists("anyorder.tasks.pooling.pool")
