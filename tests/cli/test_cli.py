@@ -25,6 +25,7 @@ from scipy.stats import norm
 from anyorder import cli
 from anyorder.errors import UserError
 from anyorder.variables.schema import Kind, Schema, Variable
+
 from commands import refused, run
 
 SCHEMA = Schema(

@@ -18,6 +18,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from anyorder.variables.schema import Kind, Schema, Variable
+
 from commands import refused, refused_late, run
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from anyorder import cli
+
 from commands import refused, refused_late, run
 
 

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from test_text import CORPUS, QUICK
 
 import anyorder as ao
 from anyorder.cli import main
+
+from texts import CORPUS, QUICK
 
 
 @pytest.fixture(scope="module")

@@ -114,9 +114,9 @@ def test_sigkill_and_resume_give_the_same_weights(tmp_path: Path) -> None:
         "trainer.run()\n"
     )
     path = tmp_path / "run.checkpoint"
-    folder = str(Path(__file__).parents[1])
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     child = subprocess.Popen(
-        [sys.executable, "-c", script, str(path), folder], env={**os.environ, "PYTHONHASHSEED": "0"}
+        [sys.executable, "-c", script, str(path), *folders], env={**os.environ, "PYTHONHASHSEED": "0"}
     )
     try:
         deadline = time.monotonic() + 60

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
 from anyorder.heads.base import Head
+from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
 
 
@@ -96,6 +97,32 @@ class HeadBank(nn.Module):
             law = distribution if temperature == 1 else distribution.tempered(temperature)
             out[rows] = law.sample(generator)
         return out
+
+    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight."""
+        weights = torch.tensor([self._blend(number).weights for number in range(len(self))], device=variable.device)
+        return torch.multinomial(weights[variable], 1, generator=generator)[:, 0]
+
+    def sample_member_at(
+        self,
+        member: int,
+        features: Float[Tensor, "steps width"],
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " steps"]:
+        """One draw of each variable named by this member of its blend, from the member's own features."""
+        out = torch.zeros(len(variable), device=variable.device)
+        for number in variable.unique().tolist():
+            rows = (variable == number).nonzero()[:, 0]
+            head = self._blend(number).members[member]
+            drawn = head(features[rows, : head.size]).sample(generator)
+            out = out.to(drawn.dtype).index_put((rows,), drawn)
+        return out
+
+    def _blend(self, variable: int) -> Blend:
+        head = self.of(variable)
+        assert isinstance(head, Blend)
+        return head
 
     def best_at(
         self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"]

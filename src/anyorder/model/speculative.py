@@ -23,8 +23,8 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.heads import Categorical
-from anyorder.model import AnyOrderModel
-from anyorder.query import Chain
+from anyorder.model.any_order import AnyOrderModel
+from anyorder.query import Chain, Query
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,16 @@ class Speculated:
     values: Float[Tensor, "batch variables"]
     calls: Int[Tensor, " batch"]
     drawn: Int[Tensor, " batch"]
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A sampler: ``drafts`` variables drafted at a time and checked by one call; the model's own distribution."""
+
+    drafts: int = 4
+
+    def __call__(self, model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
+        return speculate(model, values, model.chain(query, generator), generator, drafts=self.drafts).values
 
 
 @torch.no_grad()

@@ -41,13 +41,17 @@ class Registry(Generic[T]):
             raise UserError(f"unknown {self.noun} {name!r}; {nearest(name, sorted(classes))}")
         return classes[name]
 
+    def of(self, description: Mapping[str, Any]) -> type[T]:
+        """The class that a description names."""
+        if "name" not in description:
+            raise UserError(f"a {self.noun} needs a 'name'; got {dict(description)!r}")
+        return self.get(description["name"])
+
     def build(self, description: Mapping[str, Any], **extra: Any) -> T:
         """The component that :func:`describe` described; ``extra`` holds fields that are not options."""
         options = {key: value for key, value in description.items() if key != "name"}
-        if "name" not in description:
-            raise UserError(f"a {self.noun} needs a 'name'; got {dict(description)!r}")
-        cls = self.get(description["name"])
-        known = {field.name for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+        cls = self.of(description)
+        known = {field.name for field in dataclasses.fields(cls) if field.init} - extra.keys()  # type: ignore[arg-type]
         for key in options:
             if key not in known:
                 raise UserError(

@@ -447,7 +447,7 @@ def test_chunks_do_not_change_a_fill(
     model: ao.TableModel, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, scores = model.fill(frame), model.log_prob(frame)
-    monkeypatch.setattr("anyorder.chunks.rows_at_once", lambda layout: 7)
+    monkeypatch.setattr("anyorder.model.any_order.rows_at_once", lambda layout: 7)
     pd.testing.assert_frame_equal(model.fill(frame), whole, rtol=1e-4)
     np.testing.assert_allclose(model.log_prob(frame), scores, rtol=1e-4, atol=1e-4)
     assert model.fill(frame, draws=1)[0].notna().all(axis=None)
