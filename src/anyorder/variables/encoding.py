@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -59,6 +59,16 @@ class Encoding:
             else:
                 codecs.append(family.fit(columns[variable.name], variable, schema.missing, warp))
         return cls(schema, tuple(codecs))
+
+    @classmethod
+    def repeat(cls, codec: Codec, grid: tuple[int, ...]) -> Encoding:
+        """The variable of ``codec`` at every position of ``grid``, coded alike: see :meth:`Schema.repeat`."""
+        return cls._alike(codec, Schema.repeat(codec.variable, grid))
+
+    @classmethod
+    def _alike(cls, codec: Codec, schema: Schema) -> Encoding:
+        # Every final codec is a dataclass, which the abstract one cannot say.
+        return cls(schema, tuple(replace(codec, variable=own) for own in schema.variables))  # type: ignore[type-var]
 
     def codec(self, name: str) -> Codec:
         """The codec of the variable ``name``."""
@@ -173,13 +183,18 @@ class Encoding:
         return frozenset(self.schema.left_out) | frozenset(self.schema.dropped)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that :meth:`from_json` turns back, float for float."""
-        return {"schema": self.schema.to_json(), "codecs": [codec.to_json() for codec in self.codecs]}
+        """Plain values that :meth:`from_json` turns back, float for float; a repeated codec is there once."""
+        codecs = [codec.to_json() for codec in self.codecs]
+        if self.schema.repeated is not None and all(codec == codecs[0] for codec in codecs):
+            codecs = codecs[:1]
+        return {"schema": self.schema.to_json(), "codecs": codecs}
 
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Encoding:
         """The encoding that :meth:`to_json` described."""
         schema = Schema.from_json(described["schema"])
+        if schema.repeated is not None and len(described["codecs"]) == 1:
+            return cls._alike(_codec_from_json(schema.repeated, described["codecs"][0]), schema)
         if len(described["codecs"]) != len(schema):
             raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(described['codecs'])}")
         pairs = zip(schema.variables, described["codecs"], strict=True)
