@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 
 import pytest
+import torch
 from scipy.stats import norm
 
 from anyorder.errors import UserError
+from anyorder.heads import GaussianMixture
+from anyorder.heads.spiked import Spiked
 from anyorder.model import AnyOrderModel
+from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.evidence import Between
+from anyorder.variables.codecs import LineCodec
+from anyorder.variables.codecs.spiked import SpikedCodec
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 from range_oracles import COVARIANCE, MEAN, SCALE
 
@@ -50,3 +59,18 @@ def test_highest_density_sets_of_high_levels(gaussian: AnyOrderModel, level: flo
 def test_highest_density_sets_too_near_to_everything_are_refused(gaussian: AnyOrderModel) -> None:
     with pytest.raises(UserError, match=r"up to the level 0\.99999"):
         Conditional(gaussian)["v3"].hdi(0.9999999)
+
+
+@pytest.mark.parametrize("mean", [-4.0, 0.0, 4.0])
+def test_highest_density_set_holds_atoms_first(mean: float) -> None:
+    """Half of the mass on an atom at 0, half normal: 0.9 is the atom and the middle 80 % of the normal."""
+    variable = Variable("x", Kind.SPIKED, atoms=(0.0,))
+    encoding = Encoding(Schema((variable,)), (SpikedCodec(variable, LineCodec(variable, Warp.affine(0.0, 2.0))),))
+    features = torch.tensor([[0.0, 0.0, mean, 0.0]], dtype=torch.float64)
+    answer = Answer(variable, encoding, Spiked((0.0,), GaussianMixture(1))(features))
+    assert answer.hdi(0.4) == [(0.0, 0.0)]
+    reach = 2 * 1.2816
+    found = answer.hdi(0.9)
+    low, high = next(part for part in found if part[0] < part[1])
+    assert (low, high) == pytest.approx((2 * mean - reach, 2 * mean + reach), abs=0.02)
+    assert any(low <= 0.0 <= high for low, high in found)

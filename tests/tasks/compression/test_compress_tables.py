@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
-from test_compress import assert_never_wrong
 
 import anyorder as ao
 from anyorder.errors import UserError
@@ -17,6 +16,8 @@ from anyorder.modalities.face import compress, decompress
 from anyorder.modalities.tables.model import TableModel
 from anyorder.tasks.compression.coder import HEADER
 from anyorder.tasks.compression.tables import MAGIC
+
+from altered_files import assert_never_wrong
 
 pytest.importorskip("constriction")
 pytest.importorskip("pyarrow")
