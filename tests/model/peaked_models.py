@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import torch
+from scipy import stats
 
 from anyorder.data.text import Alphabet
 from anyorder.modalities.texts.core import text_model
@@ -14,8 +15,6 @@ from anyorder.protocols import Canonical
 from anyorder.query import Query
 
 N, SYMBOLS, DRAWS = 5, "abc", 12_000
-
-
 NETWORKS = {
     "chain": {"name": "causal_transformer", "width": 16, "blocks": 2, "heads": 2},
     "rotary chain": {"name": "causal_transformer", "width": 16, "blocks": 2, "heads": 2, "positions": "rotary"},
@@ -49,3 +48,14 @@ def exact(model: AnyOrderModel, evidence: dict[int, int], asked: list[int]) -> n
     values[:, asked] = torch.tensor(ways, dtype=values.dtype)
     with torch.no_grad():
         return model.step_log_prob(values, model.chain(questions)).double().sum(dim=1).exp().numpy()
+
+
+def follows(drawn: np.ndarray, asked: list[int], probs: np.ndarray) -> bool:
+    """Whether the draws follow the law, by chi-squared at 1 in 1000; rare values are counted together."""
+    number = drawn[:, asked].astype(int) @ len(SYMBOLS) ** np.arange(len(asked))[::-1]
+    counts = np.bincount(number, minlength=len(probs))
+    often = probs * len(drawn) > 5
+    observed = np.append(counts[often], counts[~often].sum())
+    expected = np.append(probs[often], probs[~often].sum()) * len(drawn)
+    kept = expected > 0
+    return bool(stats.chisquare(observed[kept], expected[kept] * observed.sum() / expected[kept].sum()).pvalue > 1e-3)

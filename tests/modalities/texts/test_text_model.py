@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,10 @@ import torch
 import anyorder as ao
 from anyorder.errors import UserError
 from anyorder.modalities.texts.model import Filling, TextModel, _windows
+from anyorder.model import AnyOrderModel
+from anyorder.model.likelihood import order_protocols
+from anyorder.protocols import Random
+from anyorder.query import Chain
 from anyorder.training.loop import Trainer
 
 from texts import CORPUS, QUICK
@@ -163,3 +168,43 @@ def test_fewer_calls(fitted: TextModel) -> None:
     assert fitted.budget(CORPUS[:200], 24).nats == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(UserError, match="one or the other"):
         fitted.sample(1, drafts=2, calls=2)
+
+
+@pytest.mark.parametrize("name", ["causal_transformer", "bidirectional_transformer"])
+def test_random_orders_follow_the_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = untrained(length=6, name=name, protocol=Random())
+    orders: list[list[list[int]]] = []
+    draw = AnyOrderModel.draw
+
+    def watched(self: AnyOrderModel, values: torch.Tensor, chain: Chain, *more: Any, **options: Any) -> torch.Tensor:
+        orders.append(chain.order.tolist())
+        return draw(self, values, chain, *more, **options)
+
+    monkeypatch.setattr(AnyOrderModel, "draw", watched)
+    for ask in (
+        lambda seed: model.sample(4, seed=seed),
+        lambda seed: model.fill("a_b__a", draws=4, seed=seed),
+        lambda seed: model.fill("______", seed=seed),
+    ):
+        orders.clear()
+        answers = [ask(seed) for seed in (1, 1, 2)]
+        assert answers[0] == answers[1]
+        assert orders[0] == orders[1] != orders[2]
+    assert model.sample(4, seed=1) != model.sample(4, seed=2)
+    # A text is as probable as its order says: the seed decides the order, and nothing else does.
+    nats = [model.log_prob(["ab a b", "bb a"], seed=seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(nats[0], nats[1])
+    assert (nats[0] != nats[2]).any()
+    averaged = model.log_prob(["ab a b"], orders=3, seed=1)
+    np.testing.assert_allclose(averaged, np.log(np.exp(log_probs_of(model, "ab a b", 3)).mean()), atol=1e-6)
+
+
+def log_probs_of(model: TextModel, text: str, orders: int) -> np.ndarray:
+    """log p of a text along each of the orders that the seed 1 draws, one model with that order at a time."""
+    alone = []
+    for protocol in order_protocols(model.core, orders, seed=1):
+        core = AnyOrderModel(
+            model.core.encoding, model.core.network, [model.core.heads.of(i) for i in range(6)], protocol
+        )
+        alone.append(float(TextModel(core.eval(), model.card).log_prob([text])[0]))
+    return np.array(alone)

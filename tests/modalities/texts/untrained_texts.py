@@ -7,12 +7,14 @@ import torch
 from anyorder.data.text import Alphabet
 from anyorder.modalities.texts.core import text_model
 from anyorder.modalities.texts.model import TextModel
-from anyorder.protocols import Canonical
+from anyorder.protocols import Canonical, Protocol
 
 
-def untrained(symbols: str = "ab ", length: int = 3, name: str = "causal_transformer") -> TextModel:
+def untrained(
+    symbols: str = "ab ", length: int = 3, name: str = "causal_transformer", protocol: Protocol | None = None
+) -> TextModel:
     network = {"name": name, "width": 16, "blocks": 1, "heads": 2}
-    core = text_model(Alphabet(symbols), length, network, Canonical(), seed=0)
+    core = text_model(Alphabet(symbols), length, network, protocol or Canonical(), seed=0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in core.parameters():
