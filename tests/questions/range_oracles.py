@@ -22,7 +22,7 @@ COVARIANCE = ROOT @ ROOT.T
 
 
 def box(low: dict[int, float], high: dict[int, float], given: dict[int, float]) -> float:
-    """P(low < x < high | given) of the normal, in the units of the data, by inclusion and exclusion of its cdf."""
+    """P(low < x < high | given) of the normal, in the units of the data."""
     places = sorted(low | high)
     known = sorted(given)
     mean, covariance = SCALE * MEAN, SCALE**2 * COVARIANCE
@@ -32,11 +32,8 @@ def box(low: dict[int, float], high: dict[int, float], given: dict[int, float]) 
         location = location + gain @ (np.array([given[i] for i in known]) - mean[known])
         spread = spread - gain @ covariance[np.ix_(known, places)]
     law = multivariate_normal(location, spread, seed=0, abseps=1e-7, maxpts=200_000)  # random points: seeded, and many
-    total = 0.0
-    for ends in itertools.product((0, 1), repeat=len(places)):
-        corner = [high.get(p, 50.0) if end else low.get(p, -50.0) for p, end in zip(places, ends, strict=True)]
-        total += (-1) ** (len(places) - sum(ends)) * float(law.cdf(corner))
-    return total
+    lower, upper = [low.get(place, -50.0) for place in places], [high.get(place, 50.0) for place in places]
+    return float(law.cdf(upper, lower_limit=lower))
 
 
 def close(found: float, truth: float, extra: float = 1e-9) -> None:
@@ -59,9 +56,9 @@ def above_above_below(first: float, second: float, third: float) -> float:
 
     total = 0.0
     for a, wa in zip(*above((first / SCALE - MEAN[0]) / ROOT[0, 0]), strict=True):
-        for b, wb in zip(*above((second / SCALE - MEAN[1] - ROOT[1, 0] * a) / ROOT[1, 1]), strict=True):
-            c = norm.cdf((third / SCALE - MEAN[2] - ROOT[2, 0] * a - ROOT[2, 1] * b) / ROOT[2, 2])
-            total += wa * wb * norm.pdf(a) * norm.pdf(b) * c
+        b, wb = above((second / SCALE - MEAN[1] - ROOT[1, 0] * a) / ROOT[1, 1])
+        c = norm.cdf((third / SCALE - MEAN[2] - ROOT[2, 0] * a - ROOT[2, 1] * b) / ROOT[2, 2])
+        total += wa * norm.pdf(a) * float((wb * norm.pdf(b) * c).sum())
     return float(total)
 
 

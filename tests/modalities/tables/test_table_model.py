@@ -11,6 +11,8 @@ import pytest
 
 import anyorder as ao
 
+from messy_tables import QUICK
+
 
 def test_kinds(model: ao.TableModel) -> None:
     kinds = {variable.name: str(variable.kind) for variable in model.schema.variables}
@@ -121,7 +123,7 @@ def test_absurd_evidence_gives_finite_answers(model: ao.TableModel) -> None:
 @pytest.mark.parametrize("network", ["residual_mlp", "causal_transformer"])
 def test_rows_of_which_nothing_or_everything_is_known(frame: pd.DataFrame, network: str) -> None:
     size = {"width": 16, "blocks": 1}
-    model = ao.fit(frame, seed=0, config={"training": {"steps": 5}, "network": {"name": network, **size}})
+    model = ao.fit(frame, seed=0, config={**QUICK, "training": {"steps": 5}, "network": {"name": network, **size}})
     whole = frame.dropna()
     pd.testing.assert_frame_equal(model.fill(whole, draws=1)[0], whole)
     row = whole.iloc[0].to_dict()
