@@ -30,7 +30,7 @@ import exchange
 from methods import METHODS, OWN, file_name
 from run import run_method
 
-TIMES = ("variables", "heads", "networks", "model", "training", "tasks", "modalities")
+TIMES = ("variables", "heads", "networks", "model", "training", "tasks/imputation.py", "modalities/tables")
 ROWS = 10_000
 MISSING = 0.2
 COMPARED = ("mean/mode", "miceforest", "random forest", "anyorder neural", "anyorder trees", "anyorder auto")

@@ -28,7 +28,7 @@ from anyorder.data.tables import prepare
 
 from common import Json, Record, Smoke
 
-TIMES = ("variables", "networks", "model", "training", "modalities")
+TIMES = ("variables", "networks", "model", "training", "modalities/tables")
 RATE = np.array([0.1, 0.9])  # how often y is missing, by z
 FOLDS = 3
 REAL = {"chronic kidney disease": "chronic_kidney_disease", "hepatitis": "hepatitis"}

@@ -31,7 +31,7 @@ import smoke_data
 from common import Json, Record, Smoke
 from small_sets import load, marginal_queries
 
-TIMES = ("heads", "networks", "model", "training", "tasks", "modalities")
+TIMES = ("heads", "networks", "model", "training", "tasks/order_search.py", "modalities/tables")
 TABLES = ("effects first", "concrete", "wine")
 HELD_OUT = 0.2  # of the training rows: for the search, and to judge the fine-tuning by
 REPEATS = 4  # queries for each test row

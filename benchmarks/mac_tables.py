@@ -40,7 +40,7 @@ import smoke_data
 from closed_forms import Gaussian
 from common import Json, Record, Smoke, listed, print_rows
 
-TIMES = ("variables", "heads", "networks", "model", "training", "modalities")
+TIMES = ("variables", "heads", "networks", "model", "training", "modalities/tables")
 Array = NDArray[np.float64]
 # Few validations of few queries: with importance sampling they would take more of the energy head's time than training.
 STANDARD: dict[str, Any] = {

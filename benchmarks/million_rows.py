@@ -26,7 +26,7 @@ import anyorder as ao
 import smoke_data
 from common import Json, Record, Smoke
 
-TIMES = ("variables", "heads", "networks", "model", "training", "tasks", "modalities")
+TIMES = ("variables", "heads", "networks", "model", "training", "tasks/imputation.py", "modalities/tables")
 MISSING = 0.1
 
 

@@ -40,7 +40,7 @@ import smoke_data
 from common import Json, Record, Smoke, listed, print_rows
 from small_sets import NOISE, conditional_queries
 
-TIMES = ("heads", "networks", "model", "training", "modalities", "baselines")
+TIMES = ("heads", "networks", "model", "training", "modalities/tables", "baselines")
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Scorer = Callable[[pd.DataFrame, Mask], Array]

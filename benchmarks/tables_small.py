@@ -28,7 +28,7 @@ from closed_forms import Gaussian, KernelCopula
 from common import Json, Record, Smoke, listed
 from small_sets import EMBEDDED, SHARED, SmallSet, conditional_queries, load, marginal_queries
 
-TIMES = ("variables", "heads", "networks", "model", "training", "modalities")
+TIMES = ("variables", "heads", "networks", "model", "training", "modalities/tables")
 REPEATS = 20  # random queries per test row
 CONDITIONAL = {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}}
 ORDERS: dict[str, dict[str, Any]] = {

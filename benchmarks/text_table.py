@@ -40,7 +40,7 @@ from anyorder.query import Query
 import smoke_data
 from common import Json, Record, Smoke, listed, print_rows
 
-TIMES = ("masking", "heads", "networks", "model", "training", "modalities")
+TIMES = ("masking", "heads", "networks", "model", "training", "modalities/texts")
 LENGTH = 250
 WHOLE = {
     "name": "cardinality",

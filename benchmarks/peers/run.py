@@ -30,7 +30,7 @@ from methods import METHODS, OWN, file_name, python_of
 from report import payload, summary
 from score import score
 
-TIMES = ("variables", "heads", "networks", "model", "training", "tasks", "modalities")
+TIMES = ("variables", "heads", "networks", "model", "training", "tasks/imputation.py", "modalities/tables")
 HERE = Path(__file__).resolve().parent
 
 

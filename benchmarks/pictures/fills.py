@@ -50,7 +50,7 @@ from picture_models import trained
 from common import Json, Record, Smoke, listed
 from smoke_data import MINUTES
 
-TIMES = ("masking", "heads", "networks", "model", "training", "modalities", "baselines")
+TIMES = ("masking", "heads", "networks", "model", "training", "modalities/images", "baselines")
 LATENT = 32
 REPAINT = RePaint(steps=100, jump=10, resample=5)
 RIVAL = "DDPM, RePaint"

@@ -43,7 +43,7 @@ from picture_models import trained
 from common import Json, Record, Smoke, listed, print_rows
 from smoke_data import MINUTES
 
-TIMES = ("masking", "networks", "model", "training", "modalities")
+TIMES = ("masking", "networks", "model", "training", "modalities/images")
 CHAIN = {"name": "causal_transformer", "positions": "rotary", "width": 128, "blocks": 4, "heads": 4}
 STEPS = 16  # terms drawn for every picture of a mask network
 ORDERS, AVERAGED = 5, 32  # of so many pictures all terms, in so many orders

@@ -42,7 +42,7 @@ from picture_models import ONE, ROWS, SEVEN, trained
 from common import Json, Record, Smoke, print_rows
 from smoke_data import MINUTES
 
-TIMES = ("masking", "networks", "model", "training", "modalities")
+TIMES = ("masking", "networks", "model", "training", "modalities/images")
 FACTS = ("steps", "seconds", "parameters")
 FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
 LIKELIHOODS: dict[str, int | None] = {"all": None, "32 calls": 32, "8 calls": 8, "one call": 1}

@@ -31,7 +31,7 @@ def test_a_script_says_what_it_times_and_how_it_is_run(name: str) -> None:
     packages = re.search(r"^TIMES = \((.*)\)", text, re.M)
     assert packages
     for package in re.findall(r'"([^"]+)"', packages[1]):
-        assert (BENCHMARKS.parent / "src" / "anyorder" / package).is_dir(), package
+        assert (BENCHMARKS.parent / "src" / "anyorder" / package).exists(), package
     # The record of a call is written in one place: no script composes it by hand.
     assert '"command":' not in text and "machine()" not in text
 
