@@ -46,7 +46,7 @@ def _first_commits(root: Path) -> dict[str, str]:
         if line.startswith(":"):
             found.setdefault(line.split()[3], commit)
         elif line:
-            commit = line
+            commit = line[:12]
     return found
 
 

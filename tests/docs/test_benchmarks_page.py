@@ -84,7 +84,7 @@ def test_a_file_without_a_record_is_dated_by_the_commit_that_first_had_it(projec
     assert commits_of(path, {}, project) == []
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "result")
-    first = git(project, "rev-parse", "--short", "HEAD")
+    first = git(project, "rev-parse", "HEAD")[:12]
     git(project, "mv", "benchmarks/speed.json", "benchmarks/renamed.json")
     git(project, "commit", "-q", "-m", "rename")
     _first_commits.cache_clear()
