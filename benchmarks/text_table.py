@@ -35,6 +35,7 @@ from anyorder.masking import Cardinality, Spans
 from anyorder.modalities.texts.core import codes_of
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.scores import bits_per
+from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 
 import smoke_data
@@ -86,7 +87,7 @@ def questions(windows: int, length: int) -> dict[str, Query]:
 
 def bits_of(model: TextModel, windows: torch.Tensor, query: Query) -> torch.Tensor:
     """Bits of all that is asked of each window."""
-    return torch.from_numpy(-model.nats(windows, query)) / math.log(2)
+    return torch.from_numpy(-log_prob(model.core, windows, query)) / math.log(2)
 
 
 def run(row: str, corpus: Corpus, options: dict[str, Any], models: Path) -> dict[str, Any]:

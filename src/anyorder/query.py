@@ -57,6 +57,10 @@ class Query:
         """The queries of some rows."""
         return Query(self.evidence[index], self.asked[index])
 
+    def repeat(self, times: int) -> Query:
+        """All queries, one round after the other."""
+        return Query(self.evidence.repeat(times, 1), self.asked.repeat(times, 1))
+
     def to(self, device: torch.device) -> Query:
         """The same queries on a device."""
         return Query(self.evidence.to(device), self.asked.to(device))

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
+
 from commands import refused, run
 
 

@@ -36,7 +36,7 @@ def test_as_many_calls_as_steps_cost_nothing() -> None:
     budget = cheapest(np.triu(np.ones((4, 4)) * np.arange(4, 0, -1)[:, None]), 9)
     assert budget.starts == (0, 1, 2, 3)
     assert budget.nats == pytest.approx(0.0)
-    with pytest.raises(UserError, match="1 call"):
+    with pytest.raises(UserError, match="calls must be"):
         cheapest(np.ones((2, 2)), 0)
     assert even(10, 3) == (0, 3, 7)
 
@@ -124,7 +124,10 @@ def test_confidence_order_draws_the_surest_first(network: str) -> None:
 def test_a_budget_for_longer_chains_is_cut() -> None:
     budget = cheapest(np.triu(np.ones((6, 6)) * np.arange(6, 0, -1)[:, None]), 4)
     assert call_starts(budget, 3) == tuple(start for start in budget.starts if start < 3)
+    known = budget.starts[1]  # so much of its way is behind
+    assert call_starts(budget, 6 - known, known) == tuple(start - known for start in budget.starts[1:])
     assert call_starts(2, 5) == (0, 2)
+    assert call_starts(None, 3) == (0, 1, 2)
     assert call_starts(9, 3) == (0, 1, 2)
     with pytest.raises(UserError, match="1 or more"):
         call_starts(0, 3)
@@ -140,5 +143,5 @@ def test_confidence_order_in_one_call_is_side_by_side() -> None:
     for place in range(N):
         found = np.bincount(drawn[:, place].long().numpy(), minlength=3) / 3000
         assert np.abs(found - probs[place]).max() < 4 * math.sqrt(0.25 / 3000)
-    with pytest.raises(UserError, match="1 call"):
+    with pytest.raises(UserError, match="calls must be"):
         draw_by_confidence(model, values, questions, 0)

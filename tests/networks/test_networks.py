@@ -27,6 +27,7 @@ from anyorder.testing import (
     check_calls_agree,
     check_gradients,
     check_no_leak,
+    check_own_randomness,
     mixed_layout,
     random_chain,
     random_values,
@@ -69,6 +70,10 @@ def test_beside_along_and_walk_agree(network: Network, seed: int) -> None:
     check_calls_agree(network, seed)
 
 
+def test_what_it_draws_is_its_own(network: Network) -> None:
+    check_own_randomness(network)
+
+
 def test_every_parameter_matters(network: Network) -> None:
     check_gradients(network)
 
@@ -79,7 +84,7 @@ def test_leak_check_catches_a_leak() -> None:
             return super().beside(values, known) + values.nan_to_num().sum(dim=1)[:, None, None]
 
     with pytest.raises(AssertionError, match="beside reads"):
-        check_no_leak(Leaky(mixed_layout(), width=8).double())
+        check_no_leak(Leaky(mixed_layout(), width=8).double().eval())
 
 
 def test_known_values_do_matter(network: Network) -> None:
@@ -137,7 +142,7 @@ def test_begin_starts_at_the_heads_broad_distribution() -> None:
     starts = torch.arange(5 * layout.width, dtype=torch.float32).reshape(5, layout.width) / 10
     for size, row in zip(layout.sizes, range(5), strict=True):
         starts[row, size:] = 0
-    network = ResidualMLP(layout, width=16)
+    network = ResidualMLP(layout, width=16).eval()
     torch.nn.init.zeros_(network.leave.weight)
     network.begin(starts)
     features = network.beside(torch.zeros(1, 5), torch.zeros(1, 5, dtype=torch.bool))
@@ -204,7 +209,7 @@ def test_gaussian_network_answers_with_its_moments() -> None:
 
 def test_untrained_mlp_with_expert_is_the_gaussian() -> None:
     layout = Layout((0, 0), (2, 2), (0, 1), (2,), locations=((0,), (0,)), log_scales=((1,), (1,)))
-    network = ResidualMLP(layout, width=8, expert=True)
+    network = ResidualMLP(layout, width=8, expert=True).eval()
     torch.nn.init.zeros_(network.leave.weight)
     network.begin(torch.zeros(2, 2))
     network.set_moments(torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.5], [0.5, 1.0]]))

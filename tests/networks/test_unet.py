@@ -132,16 +132,32 @@ def test_modes_are_heard_and_none_is_the_rule() -> None:
     network = small(picture_layout(), modes=2)
     values, known = torch.zeros(3, 12, dtype=torch.float64), torch.zeros(3, 12, dtype=torch.bool)
     plain = network.beside(values, known)
-    with network.told(1):
-        told = network.beside(values, known)
-    each = network.beside(values, known, modes=torch.tensor([2, 1, 0]))
+    view = network.in_mode(1)
+    heard = view.beside(values, known)
+    each = network.staged(values, known, torch.tensor([2, 1, 0]))
     torch.testing.assert_close(each[0], plain[0])
-    torch.testing.assert_close(each[1], told[1])
-    assert not torch.allclose(told, plain)
+    torch.testing.assert_close(each[1], heard[1])
+    assert not torch.allclose(heard, plain)
     assert not torch.allclose(each[2], plain[2])
     torch.testing.assert_close(network.beside(values, known), plain)
-    with pytest.raises(UserError, match="modes 0 to 1"), network.told(2):
-        pass
+    torch.testing.assert_close(network.in_mode(0).beside(values, known)[2], each[2])
+    torch.testing.assert_close(view.beside(values, known), heard)
+    assert network.in_mode(None) is network
+    with pytest.raises(UserError, match="modes 0 to 1"):
+        network.in_mode(2)
+    with pytest.raises(UserError, match="no masking modes"):
+        small(picture_layout()).in_mode(0)
+
+
+def test_a_view_in_a_mode_shares_every_weight() -> None:
+    network = small(picture_layout(), modes=2)
+    view = network.in_mode(1)
+    assert all(one is other for one, other in zip(network.parameters(), view.parameters(), strict=True))
+    values, known = torch.zeros(3, 12, dtype=torch.float64), torch.zeros(3, 12, dtype=torch.bool)
+    before = view.beside(values, known)
+    with torch.no_grad():
+        network.leave.bias.add_(1.0)
+    torch.testing.assert_close(view.beside(values, known), before + 1.0)
 
 
 def test_what_is_told_is_heard_however_large_the_pixels_become() -> None:
@@ -217,12 +233,12 @@ def _by_components(raw: torch.Tensor, colour: torch.Tensor, head: DiscretizedLog
     return float(total.log())
 
 
-def test_telling_channels_is_asking_them_one_after_the_other() -> None:
+def test_a_staged_pass_is_asking_channels_one_after_the_other() -> None:
     network = small(colour_layout(), coupled=5).double()
     generator = torch.Generator().manual_seed(2)
     values = torch.randint(5, (4, 18), generator=generator).double() / 2 - 1
     known = (torch.rand(4, 6, generator=generator) < 0.5).repeat_interleave(3, dim=1)
-    told = network.beside(values, known, told_channels=True)
+    staged = network.staged(values, known, None)
     for channel in range(3):
         for pixel in range(6):
             place = 3 * pixel + channel
@@ -230,7 +246,7 @@ def test_telling_channels_is_asking_them_one_after_the_other() -> None:
             alone[:, 3 * pixel : place] = True
             one = network.beside(values, alone)[:, place]
             rows = ~known[:, place]
-            torch.testing.assert_close(told[rows, place], one[rows])
+            torch.testing.assert_close(staged[rows, place], one[rows])
 
 
 def test_mistakes_are_named() -> None:

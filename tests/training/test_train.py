@@ -25,7 +25,8 @@ from anyorder.training.loop import Trainer
 from anyorder.training.objectives import Scores, objective_for
 from anyorder.training.options import Options
 from anyorder.training.rows import Rows
-from anyorder.variables.encoding import Encoding, LevelCodec
+from anyorder.variables.codecs import LevelCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 
 from models import categorical_table
@@ -114,9 +115,9 @@ def test_sigkill_and_resume_give_the_same_weights(tmp_path: Path) -> None:
         "trainer.run()\n"
     )
     path = tmp_path / "run.checkpoint"
-    folder = str(Path(__file__).parents[1])
+    folders = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
     child = subprocess.Popen(
-        [sys.executable, "-c", script, str(path), folder], env={**os.environ, "PYTHONHASHSEED": "0"}
+        [sys.executable, "-c", script, str(path), *folders], env={**os.environ, "PYTHONHASHSEED": "0"}
     )
     try:
         deadline = time.monotonic() + 60

@@ -17,7 +17,7 @@ from anyorder.heads import GaussianMixture
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.spiked import Spiked
 from anyorder.modalities.tables.heads import head_for
-from anyorder.modalities.tables.options import Config
+from anyorder.modalities.tables.options import TableOptions
 from anyorder.questions.answer import Answer
 from anyorder.variables.codecs import LatticeCodec, LineCodec
 from anyorder.variables.codecs.spiked import SpikedCodec
@@ -141,7 +141,7 @@ def test_choices_of_heads() -> None:
     table = pd.DataFrame({"rain": rain(), "x": RNG.normal(0, 1, ROWS), "day": pd.date_range("2024", periods=ROWS)})
     schema, frame = prepare(table)
     encoding = Encoding.fit(frame, schema)
-    chosen = Config.read(
+    chosen = TableOptions.read(
         {"heads": {k: {"name": "spline", "bins": 4} for k in ("continuous", "spiked", "datetime")}}
     ).heads
     spiked, line, day = (head_for(codec, 3, chosen) for codec in encoding.codecs)
@@ -164,7 +164,7 @@ def test_choices_of_heads() -> None:
 )
 def test_wrong_choices_are_refused(heads: dict[str, object], word: str) -> None:
     with pytest.raises(UserError, match=word):
-        Config.read({"heads": heads})
+        TableOptions.read({"heads": heads})
 
 
 @pytest.fixture(scope="module")

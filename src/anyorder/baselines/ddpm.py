@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.parts.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
 from anyorder.networks.parts.unet_trunk import Trunk
+from anyorder.support.randomness import drawing_from
 from anyorder.support.threads import torch_threads
 
 
@@ -72,11 +73,10 @@ class DDPM(nn.Module):
         super().__init__()
         self.shape = shape
         self.planes = shape[2] if len(shape) == 3 else 1
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with drawing_from(torch.Generator().manual_seed(seed)):
             self.enter = ToPatches(self.planes, channels, patch)
             self.step = StepEmbedding(channels)
-            self.trunk = Trunk(channels, blocks=blocks, levels=levels, attention=attention, told=4 * channels)
+            self.trunk = Trunk(channels, blocks=blocks, levels=levels, attention=attention, embedding=4 * channels)
             self.norm = norm(channels)
             self.leave = FromPatches(channels, self.planes, patch)
         for parameter in self.leave.parameters():

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from anyorder.baselines.observation import Observation, observation_models
 from anyorder.baselines.schedule import Schedule, train
 from anyorder.errors import UserError, nearest
+from anyorder.support.randomness import drawing_from
 
 NUMBERS_AT_ONCE = 1 << 22  # held in one tensor [draws, rows, variables]: bounds memory, not results
 LEAST_LOG_SCALE, MOST_LOG_SCALE = -7.0, 3.0  # of q(z | x)
@@ -68,8 +69,7 @@ class LatentModel(nn.Module, ABC):
         self.variables = variables
         self.latent = latent
         self.observation = observation
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with drawing_from(torch.Generator().manual_seed(seed)):
             # Perceptrons, unless the data have a shape of their own (anyorder.baselines.picture_halves).
             self.encode, self.decode = halves or (
                 _perceptron(2 * variables, width, layers, 2 * latent),

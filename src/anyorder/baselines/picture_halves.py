@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from anyorder.networks.parts.unet_parts import Double, FromPatches, Halve, ResidualBlock, ToPatches, norm
+from anyorder.support.randomness import drawing_from
 
 
 class PictureEncoder(nn.Module):
@@ -104,8 +105,7 @@ def picture_halves(
     seed: int = 0,
 ) -> tuple[PictureEncoder, PictureDecoder]:
     """Both halves, their weights by the seed alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    with drawing_from(torch.Generator().manual_seed(seed)):
         return (
             PictureEncoder(shape, latent, channels, blocks, levels, patch),
             PictureDecoder(shape, latent, size, channels, blocks, levels, patch),

@@ -11,6 +11,7 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 
 class EnergyNetwork(nn.Module):
@@ -19,11 +20,11 @@ class EnergyNetwork(nn.Module):
     def __init__(self, latent: int, hidden: int, limit: float) -> None:
         super().__init__()
         self.limit = limit
-        self.read_value = nn.Linear(2, hidden, bias=False)
-        self.read_latent = nn.Linear(latent, hidden)
-        self.middle = nn.Linear(hidden, hidden)
-        self.leave = nn.Linear(hidden, 1, bias=False)  # a constant would cancel against the normaliser
-        # From a generator of its own: heads are made where no global seed is set.
+        # Made without weights: torch would draw them from the random state of the whole process.
+        self.read_value = skip_init(nn.Linear, 2, hidden, bias=False)
+        self.read_latent = skip_init(nn.Linear, latent, hidden)
+        self.middle = skip_init(nn.Linear, hidden, hidden)
+        self.leave = skip_init(nn.Linear, hidden, 1, bias=False)  # a constant would cancel against the normaliser
         generator = torch.Generator().manual_seed(0)
         with torch.no_grad():
             for layer in (self.read_value, self.read_latent, self.middle, self.leave):

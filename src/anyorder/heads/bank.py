@@ -15,7 +15,19 @@ from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
 from anyorder.heads.base import Head
+from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
+
+
+def shared(heads: Sequence[Head]) -> tuple[list[Head], list[int]]:
+    """The heads that differ, and which of them answers for each variable."""
+    described = {id(head): head for head in heads}  # one head may stand for thousands of pixels: describe it once
+    keys = {number: json.dumps(describe(head), sort_keys=True) for number, head in described.items()}
+    distinct: dict[str, Head] = {}
+    for head in heads:
+        distinct.setdefault(keys[id(head)], head)
+    index = {key: number for number, key in enumerate(distinct)}
+    return list(distinct.values()), [index[keys[id(head)]] for head in heads]
 
 
 class HeadBank(nn.Module):
@@ -23,15 +35,8 @@ class HeadBank(nn.Module):
 
     def __init__(self, heads: Sequence[Head]) -> None:
         super().__init__()
-        index: dict[str, int] = {}
-        self.distinct = nn.ModuleList()
-        assigned: list[int] = []
-        for head in heads:
-            key = json.dumps(describe(head), sort_keys=True)
-            if key not in index:
-                index[key] = len(self.distinct)
-                self.distinct.append(head)
-            assigned.append(index[key])
+        distinct, assigned = shared(heads)
+        self.distinct = nn.ModuleList(distinct)
         self.assigned: Tensor
         self.register_buffer("assigned", torch.tensor(assigned), persistent=False)
         for which in range(len(self.distinct)):
@@ -96,6 +101,32 @@ class HeadBank(nn.Module):
             law = distribution if temperature == 1 else distribution.tempered(temperature)
             out[rows] = law.sample(generator)
         return out
+
+    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight."""
+        weights = torch.tensor([self._blend(number).weights for number in range(len(self))], device=variable.device)
+        return torch.multinomial(weights[variable], 1, generator=generator)[:, 0]
+
+    def sample_member_at(
+        self,
+        member: int,
+        features: Float[Tensor, "steps width"],
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " steps"]:
+        """One draw of each variable named by this member of its blend, from the member's own features."""
+        out = torch.zeros(len(variable), device=variable.device)
+        for number in variable.unique().tolist():
+            rows = (variable == number).nonzero()[:, 0]
+            head = self._blend(number).members[member]
+            drawn = head(features[rows, : head.size]).sample(generator)
+            out = out.to(drawn.dtype).index_put((rows,), drawn)
+        return out
+
+    def _blend(self, variable: int) -> Blend:
+        head = self.of(variable)
+        assert isinstance(head, Blend)
+        return head
 
     def best_at(
         self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"]

@@ -1,4 +1,4 @@
-"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, and the network may be told which.
+"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, which the network may hear of.
 
 p(z_0, ..., z_S) = sum_m weight_m p(z_0, ..., z_S | m),    uniform weights in SFARM
 """
@@ -11,9 +11,9 @@ from typing import ClassVar
 import torch
 
 from anyorder.errors import UserError
-from anyorder.masking.base import Masking
+from anyorder.masking.base import Masking, Stage
 from anyorder.masking.observed import check_weights
-from anyorder.masking.two_stage import Stage, TwoStage
+from anyorder.masking.two_stage import TwoStage
 from anyorder.query import Query
 
 
@@ -22,6 +22,7 @@ class Modes(Masking):
     """``modes`` are two-stage maskings of one size of picture; ``weights`` are equal if there are none."""
 
     name: ClassVar[str] = "modes"
+    staged: ClassVar[bool] = True
 
     modes: tuple[TwoStage, ...]
     weights: tuple[float, ...] = ()
@@ -35,6 +36,10 @@ class Modes(Masking):
             raise UserError(f"modes masking: got {len(self.weights)} weights for {len(self.modes)} modes")
         if self.weights:
             check_weights("modes masking", self.weights)
+
+    @property
+    def mode_names(self) -> tuple[str, ...]:
+        return tuple(mode.name for mode in self.modes)
 
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         evidence = torch.zeros(batch, variables, dtype=torch.bool, device=generator.device)

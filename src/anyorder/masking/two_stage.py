@@ -20,28 +20,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.masking.base import Masking
+from anyorder.masking.base import Masking, Stage
 from anyorder.query import Query
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Where a batch of trajectories stands: what is active, what can be next (each alike), and the mode of each row."""
-
-    known: Bool[Tensor, "batch variables"]
-    next: Bool[Tensor, "batch variables"]
-    mode: Int[Tensor, " batch"]
 
 
 @dataclass(frozen=True)
 class TwoStage(Masking):
     """A mode of pictures of ``height`` x ``width`` pixels with ``channels`` values each, active ``together`` or not."""
+
+    staged: ClassVar[bool] = True
 
     height: int
     width: int

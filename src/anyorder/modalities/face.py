@@ -41,7 +41,20 @@ class FittedModel:
         return self.core.schema
 
     def save(self, path: str | Path) -> None:
-        """Write the model as one ``.anyorder`` file, atomically."""
+        """Write the model as one ``.anyorder`` file, atomically: a file that is there already is replaced whole or not
+        at all.
+
+        Parameters
+        ----------
+        path
+            Where to. The file holds no code; :func:`anyorder.load` reads it, and answers stay bit-identical.
+
+        Examples
+        --------
+        >>> model.save(folder / "house.anyorder")
+        >>> ao.load(folder / "house.anyorder")
+        TableModel(4 variables: rooms, river, door, price)
+        """
         save_model(self.core, self.card, path)
 
     def compress(self, data: Any, **options: Any) -> bytes:
@@ -54,10 +67,46 @@ class FittedModel:
 
 
 def compress(model: FittedModel, data: Any, **options: Any) -> bytes:
-    """A text, or the rows of a frame, in as few bytes as the model can."""
+    """A text, or the rows of a frame, in as few bytes as the model can, without loss.
+
+    Parameters
+    ----------
+    model
+        A model of texts, or of a table.
+    data
+        The text, or the frame.
+    **options
+        Of texts, ``calls``: see :meth:`TextModel.compress`.
+
+    Returns
+    -------
+    bytes
+
+    Examples
+    --------
+    >>> ao.decompress(texts, ao.compress(texts, "the quick brown fox"))
+    'the quick brown fox'
+    """
     return model.compress(data, **options)
 
 
 def decompress(model: FittedModel, data: bytes) -> Any:
-    """What :func:`compress` compressed with this model."""
+    """What :func:`compress` compressed with this model.
+
+    Parameters
+    ----------
+    model
+        The same model.
+    data
+        What :func:`compress` returned.
+
+    Returns
+    -------
+    str or DataFrame
+
+    Examples
+    --------
+    >>> ao.decompress(model, ao.compress(model, frame.head(4))).shape
+    (4, 4)
+    """
     return model.decompress(data)

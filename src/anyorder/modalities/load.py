@@ -13,7 +13,28 @@ FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
 
 
 def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | ImageModel:
-    """Read a model file, of a table, of texts or of pictures; answers are bit-identical to those before saving."""
+    """Read a model file, of a table, of texts or of pictures.
+
+    Answers are bit-identical to those before saving. Files of earlier releases are read as well; a damaged file, or one
+    of a newer release, is refused by name.
+
+    Parameters
+    ----------
+    path
+        What ``save`` or ``anyorder fit`` wrote.
+    device
+        Where the model computes: ``"cpu"``, ``"cuda"``, ...
+
+    Returns
+    -------
+    TableModel, TextModel or ImageModel
+
+    Examples
+    --------
+    >>> model.save(folder / "again.anyorder")
+    >>> ao.load(folder / "again.anyorder").log_prob(frame).equals(model.log_prob(frame))
+    True
+    """
     core, card = load_model(path, device=device)
     # Cards of tables did not name their modality before files of version 2.
     return FACES[card.get("modality", TableModel.modality)](core, card)

@@ -1,16 +1,103 @@
-"""Options of every fit: read from a mapping, checked, and kept in the model's card."""
+"""Options of every fit: defaults under what a mapping (such as a TOML file) says, under what a keyword says.
+
+Unknown names are refused with the nearest valid one, so a misspelt option cannot be silently ignored.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from anyorder.errors import UserError, nearest
+from anyorder.networks import networks
 from anyorder.training.options import Options
 
 
+def named(name: str) -> Any:
+    """A field that describes a component: its ``name`` and its options."""
+    return field(default_factory=lambda: {"name": name})
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What all fits can be told. A modality adds its own options and sets its own defaults.
+
+    ``network``, ``protocol``, ``masking`` and ``objective`` are a ``name`` and options; ``auto`` leaves the choice to
+    the modality. ``training`` is how to train: see :class:`~anyorder.training.options.Options`.
+    """
+
+    network: Mapping[str, Any] = named("auto")
+    protocol: Mapping[str, Any] = named("canonical")
+    masking: Mapping[str, Any] = named("auto")
+    objective: Mapping[str, Any] = named("auto")
+    validation_share: float = 0.1
+    training: Options = field(default_factory=Options)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.validation_share < 1:
+            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, **said: Any) -> Self:
+        """From a mapping such as a TOML file holds; ``minutes`` and whatever else is ``said`` win over it."""
+        if given is not None and not isinstance(given, Mapping):
+            raise UserError(f"config must be a mapping of options, as a TOML file holds them; got {given!r}")
+        options = dict(given or {}) | {name: value for name, value in said.items() if value is not None}
+        usual = cls.usual(options)
+        for entry in dataclasses.fields(cls):
+            default = getattr(usual, entry.name)
+            if dataclasses.is_dataclass(default) and not isinstance(default, type):
+                part = dict(section(options.pop(entry.name, {}), entry.name))
+                if entry.name == "training" and minutes is not None:
+                    part["minutes"] = minutes
+                part = checked_options(type(default), part, f"option of {entry.name}")
+                options[entry.name] = dataclasses.replace(default, **part)
+            elif isinstance(default, Mapping) and entry.name in options:
+                section(options[entry.name], entry.name)
+        return dataclasses.replace(usual, **checked_options(cls, options, "option"))
+
+    @classmethod
+    def usual(cls, options: Mapping[str, Any]) -> Self:
+        """What holds where ``options`` say nothing."""
+        return cls()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values from which :meth:`read` makes the same options."""
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class PresetOptions(FitOptions):
+    """Options of modalities whose networks come in sizes: the network's class says which presets it has."""
+
+    preset: str = "small"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        sizes = networks.of(self.network).presets
+        if sizes and self.preset not in sizes:
+            raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, sizes)}")
+
+    def described_network(self, **facts: Any) -> dict[str, Any]:
+        """The preset's sizes under what the user said of the network; ``facts`` that it has no option for are left out.
+
+        A network without presets keeps its own defaults.
+        """
+        family = networks.of(self.network)
+        known = option_names(family)
+        heard = {name: value for name, value in facts.items() if name in known}
+        return heard | dict(family.presets.get(self.preset, {})) | dict(self.network)
+
+
+def option_names(component: type[Any]) -> set[str]:
+    """The names of a component's options."""
+    return {entry.name for entry in dataclasses.fields(component) if entry.init}
+
+
 def section(value: Any, name: str) -> Mapping[str, Any]:
+    """``value``, if it is a table of options."""
     if not isinstance(value, Mapping):
         raise UserError(f"{name} must be a table of options, as in [{name}] of a TOML file; got {value!r}")
     return value
@@ -32,20 +119,3 @@ def checked_options(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict
                 raise UserError(f"{noun} {name!r} must be a whole number, got {value!r}")
             given = {**given, name: int(value)}
     return dict(given)
-
-
-def preset_options(
-    cls: type[Any], given: Mapping[str, Any] | None, training: Options, *, minutes: float | None, preset: str | None
-) -> dict[str, Any]:
-    """The options of a family with presets (texts, pictures), over its own defaults of ``training``."""
-    options = dict(given or {})
-    if preset is not None:
-        options["preset"] = preset
-    named = options.pop("training", {})
-    if not isinstance(named, Mapping):
-        raise UserError(f"training must be a table of options, such as {{batch = 32}}, got {named!r}")
-    named = dict(named)
-    if minutes is not None:
-        named["minutes"] = minutes
-    named = checked_options(Options, named, "training option")
-    return {**checked_options(cls, options, "option"), "training": dataclasses.replace(training, **named)}

@@ -8,6 +8,8 @@ where the protocol chooses the order u_1, u_2, ... Everything here is in model u
 
 from __future__ import annotations
 
+import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,15 +18,15 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.heads import Head, heads
-from anyorder.heads.bank import HeadBank
-from anyorder.heads.blend import Blend
-from anyorder.networks import ChainNetwork, Network, Walk, networks
+from anyorder.heads.bank import HeadBank, shared
+from anyorder.networks import Network, networks
 from anyorder.networks.base import rows_at_once
-from anyorder.networks.blend import BlendWalk
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
+from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
+from anyorder.support.unset import WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
 from anyorder.variables.schema import Schema
@@ -51,15 +53,23 @@ class AnyOrderModel(nn.Module):
         seed: int,
     ) -> AnyOrderModel:
         """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with drawing_from(torch.Generator().manual_seed(seed)):
             net = networks.build(network, layout=layout_of(encoding.schema, heads_))
         model = cls(encoding, net, heads_, protocol)
         starts = torch.zeros(len(heads_), net.layout.width)
         for variable, head in enumerate(heads_):
             starts[variable, : head.size] = head.start()
         net.begin(starts)
-        return model
+        return model.eval()
+
+    def in_mode(self, mode: int | None) -> AnyOrderModel:
+        """A view that shares everything and answers every question in this masking mode; itself for None."""
+        if mode is None:
+            return self
+        view = copy.copy(self)
+        # The copy shares the dictionary of its parts, so it gets one of its own before one of them is another.
+        view._modules = {**self._modules, "network": self.network.in_mode(mode)}
+        return view
 
     @property
     def schema(self) -> Schema:
@@ -74,11 +84,19 @@ class AnyOrderModel(nn.Module):
         tensor = next(self.network.parameters(), None)
         return next(self.network.buffers()).device if tensor is None else tensor.device
 
+    @property
+    def channels_in_turn(self) -> int:
+        """How many neighbouring variables depend on each other in one call's answers: 1 unless colour is coupled."""
+        return self.schema.grid[-1] if self.network.coupled else 1
+
     def description(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON-ready values."""
+        """Everything but the weights, as JSON-ready values; neighbours with equal heads share one entry."""
+        runs = itertools.groupby(self.heads.assigned.tolist())
         return {
             "encoding": self.encoding.to_json(),
-            "heads": [describe(self.heads.of(variable)) for variable in range(self.variables)],
+            "heads": [
+                {"head": describe(self.heads.distinct[which]), "variables": len(list(run))} for which, run in runs
+            ],
             "network": describe(self.network),
             "protocol": describe(self.protocol),
         }
@@ -87,13 +105,11 @@ class AnyOrderModel(nn.Module):
     def from_description(cls, description: dict[str, Any]) -> AnyOrderModel:
         """The model of :meth:`description`, its weights still to be loaded."""
         encoding = Encoding.from_json(description["encoding"])
-        return cls.build(
-            encoding,
-            [heads.build(head) for head in description["heads"]],
-            description["network"],
-            protocols.build(description["protocol"]),
-            seed=0,
-        )
+        with WeightsUnset():
+            runs = [[heads.build(run["head"])] * run["variables"] for run in description["heads"]]
+            heads_ = list(itertools.chain.from_iterable(runs))
+            network = networks.build(description["network"], layout=layout_of(encoding.schema, heads_))
+        return cls(encoding, network, heads_, protocols.build(description["protocol"]))
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
@@ -131,6 +147,15 @@ class AnyOrderModel(nn.Module):
         """
         return self.network.beside(values, known, self._prefix(known))
 
+    def staged_pass(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        modes: Int[Tensor, " batch"] | None,
+    ) -> Float[Tensor, "batch variables width"]:
+        """Features by a single pass as :meth:`~anyorder.networks.Network.staged` gives them."""
+        return self.network.staged(values, known, modes, self._prefix(known))
+
     def features_of(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
     ) -> Float[Tensor, "batch width"]:
@@ -140,8 +165,8 @@ class AnyOrderModel(nn.Module):
         return self.network.at(values, known, target, self._prefix(known))
 
     def _prefix(self, known: Bool[Tensor, "batch variables"]) -> Int[Tensor, "batch prefix"] | None:
-        """Mask networks see a set; only chain networks have to be told how to read it."""
-        if isinstance(self.network, ChainNetwork) and not self.protocol.random:
+        """The order in which to read what is known, for networks that read an order; the others see a set."""
+        if self.network.reads_order and not self.protocol.random:
             return ordered(known, self.protocol.keys(known, None), pad_left=True)
         return None
 
@@ -173,53 +198,25 @@ class AnyOrderModel(nn.Module):
             if greedy:
                 drawn = self.heads.best_at(walk.features(row), target[row]).to(values.dtype)
             else:
-                drawn = self._sample(walk, row, target[row], generator).to(values.dtype)
+                drawn = walk.sample(self.heads, row, target[row], generator).to(values.dtype)
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values
 
-    def _sample(
-        self, walk: Walk, row: Int[Tensor, " rows"], target: Int[Tensor, " rows"], generator: torch.Generator | None
-    ) -> Float[Tensor, " rows"]:
-        """One draw of each row's target at the walk's current step."""
-        if not isinstance(walk, BlendWalk):
-            return self.heads.sample_at(walk.features(row), target, generator)
-        # A draw from a mixture is a draw from one member: only that one has to be asked.
-        blends = [self.heads.of(variable) for variable in range(self.variables)]
-        weights = torch.tensor([blend.weights for blend in blends if isinstance(blend, Blend)], device=target.device)
-        member = torch.multinomial(weights[target], 1, generator=generator)[:, 0]
-        drawn = torch.zeros(len(row), device=target.device)
-        for place, part in enumerate(walk.walks):
-            here = (member == place).nonzero()[:, 0]
-            if not len(here):
-                continue
-            features, targets = part.features(row[here]), target[here]
-            for variable in targets.unique().tolist():
-                chosen = (targets == variable).nonzero()[:, 0]
-                head = blends[variable].members[place]
-                told = head(features[chosen, : head.size]).sample(generator)
-                drawn = drawn.to(told.dtype).index_put((here[chosen],), told)
-        return drawn
-
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
     """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
-    groups: dict[Any, int] = {}
-    assigned: list[int] = []
-    for variable, head in enumerate(heads_):
-        key = str(describe(head)) if schema.alike else variable
-        assigned.append(groups.setdefault(key, len(groups)))
-    blends = [head for head in heads_ if isinstance(head, Blend)]
-    members = range(len(blends[0].members)) if blends else ()
+    groups = shared(heads_)[1] if schema.alike else range(len(heads_))
+    members = range(len(heads_[0].blended))
     return Layout(
         levels=tuple(head.levels for head in heads_),
         sizes=tuple(head.size for head in heads_),
-        groups=tuple(assigned),
+        groups=tuple(groups),
         grid=schema.grid,
         locations=tuple(head.locations for head in heads_),
         log_scales=tuple(head.log_scales for head in heads_),
         partners=schema.partners,
-        members=tuple(layout_of(schema, [blend.members[place] for blend in blends]) for place in members),
+        members=tuple(layout_of(schema, [head.blended[member] for head in heads_]) for member in members),
     )
 
 

@@ -16,15 +16,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.errors import UserError, whole
-from anyorder.model import AnyOrderModel
+from anyorder.errors import UserError, nearest, positive, whole
+from anyorder.model.any_order import AnyOrderModel
+from anyorder.model.sampling import Sampler
 from anyorder.query import Chain, Query, padded_left
+
+Watch: TypeAlias = Callable[[Tensor, Tensor, Tensor], None]
+"""Sees every call: the values so far, which of them are known, and the network's features of all variables."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def surprise_matrix(
     r"""$\ell(k, t)$ for k <= t, measured on complete held-out rows; infinite below the diagonal."""
     variables = values.shape[1]
     everything = torch.ones(values.shape, dtype=torch.bool)
-    order = model.chain(Query.marginal(everything), torch.Generator().manual_seed(seed)).order
+    order = model.chain(Query.marginal(everything), torch.Generator().manual_seed(whole("seed", seed, 0))).order
     loss = np.full((variables, variables), math.inf)
     for known in range(variables):
         prefix = order[:, :known]
@@ -64,9 +69,7 @@ def surprise_matrix(
 def cheapest(loss: Float[np.ndarray, "known steps"], calls: int) -> Budget:
     """Where ``calls`` calls should begin so that drawing side by side costs least."""
     steps = len(loss)
-    if not calls >= 1:
-        raise UserError(f"sampling needs 1 call or more, got {calls}")
-    calls = min(calls, steps)
+    calls = min(whole("calls", calls), steps)
     own = np.concatenate([[0.0], np.cumsum(np.diagonal(loss))])
     ahead = np.zeros((steps, steps + 1))  # [i, j]: the surprise of steps i..j-1 when i are known
     for i in range(steps):
@@ -92,13 +95,82 @@ def even(steps: int, calls: int) -> tuple[int, ...]:
     return tuple(sorted({round(call * steps / calls) for call in range(calls)}))
 
 
-def call_starts(calls: int | Budget, steps: int) -> tuple[int, ...]:
-    """Where the calls for a chain of so many steps begin: in equal groups, or by a budget for one as long or longer."""
+def call_starts(calls: int | Budget | None, steps: int, known: int = 0) -> tuple[int, ...]:
+    """Where the calls for a chain of so many steps begin: at every step, in equal groups, or by a measured budget.
+
+    A budget was measured from nothing: the variables that are ``known`` already are as much of its way.
+    """
     if isinstance(calls, Budget):
-        return tuple(start for start in calls.starts if start < max(steps, 1))
+        return (0, *(start - known for start in calls.starts if known < start < known + steps))
     if not steps:
         return (0,)
-    return even(steps, min(whole("calls", calls), steps))
+    return even(steps, steps if calls is None else min(whole("calls", calls), steps))
+
+
+def grouped(chain: Chain, calls: int | Budget | None, channels: int = 1) -> tuple[Chain, tuple[int, ...]]:
+    """The chain and where its calls begin.
+
+    Where the ``channels`` of a pixel depend on each other within one call's answers, a group of pixels takes a call for
+    each channel: all reds, then all greens, then all blues.
+    """
+    if channels == 1:
+        known = int(chain.evidence.sum(dim=1).min()) if chain.batch else 0
+        return chain, call_starts(calls, chain.steps, known)
+    if isinstance(calls, Budget):
+        raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of calls")
+    pixels = chain.order.unflatten(1, (-1, channels))
+    count = pixels.shape[1]
+    starts = call_starts(calls, count)
+    groups = list(zip(starts, (*starts[1:], count), strict=True))
+    order = torch.cat([pixels[:, start:end].transpose(1, 2).flatten(1) for start, end in groups], dim=1)
+    begins = [channels * start + channel * (end - start) for start, end in groups for channel in range(channels)]
+    return Chain(chain.prefix, order, chain.variables), tuple(begins)
+
+
+@dataclass(frozen=True)
+class InGroups:
+    """A sampler: ``calls`` network calls (one a variable if None), the variables of a call drawn side by side."""
+
+    calls: int | Budget | None = None
+    temperature: float = 1.0
+    watch: Watch | None = None
+
+    def __call__(self, model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
+        chain, starts = grouped(model.chain(query, generator), self.calls, model.channels_in_turn)
+        return draw_in_groups(model, values, chain, starts, generator, temperature=self.temperature, watch=self.watch)
+
+
+@dataclass(frozen=True)
+class ByConfidence:
+    """A sampler: the variables that the model is surest of first, in ``calls`` calls (one a variable if None)."""
+
+    calls: int | None = None
+    temperature: float = 1.0
+
+    def __call__(self, model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
+        return draw_by_confidence(model, values, query, self.calls, generator, temperature=self.temperature)
+
+
+def sampler_for(
+    model: AnyOrderModel, calls: int | Budget | None, order: str = "model", temperature: float = 1.0
+) -> Sampler:
+    """The sampler that a user's words describe, once they make sense for this model."""
+    if order not in ("model", "confidence"):
+        raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
+    temperature = positive("temperature", temperature)
+    if isinstance(calls, Budget):
+        if order == "confidence":
+            raise UserError("a measured budget belongs to the model's own order; give the number of calls")
+        if model.channels_in_turn > 1 or calls.steps != model.variables:
+            raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
+    elif calls is not None:
+        calls = whole("calls", calls)
+    if order == "model":
+        return InGroups(calls, temperature)
+    if model.channels_in_turn > 1:
+        raise UserError("order='confidence' is for grey pictures, or for channels as variables")
+    assert not isinstance(calls, Budget)
+    return ByConfidence(calls, temperature)
 
 
 @torch.no_grad()
@@ -110,12 +182,9 @@ def draw_in_groups(
     generator: torch.Generator | None = None,
     *,
     temperature: float = 1.0,
-    watch: Callable[[Tensor, Tensor, Tensor], None] | None = None,
+    watch: Watch | None = None,
 ) -> Float[Tensor, "batch variables"]:
-    """``values`` with the asked variables drawn group by group: one call a group, its members side by side.
-
-    ``watch`` sees every call: the values so far, which of them were known, and the network's features of all variables.
-    """
+    """``values`` with the asked variables drawn group by group: one call a group, its members side by side."""
     if not starts or starts[0] != 0 or list(starts) != sorted(set(starts)):
         raise UserError(f"the calls must begin at rising steps, the first at 0; got {starts}")
     values = values.where(chain.evidence, 0.0)
@@ -150,8 +219,8 @@ def draw_by_confidence(
     and a chain that was never trained for is walked. Sure things first is what people like to look at, not what is
     likely to come out.
     """
-    if calls is not None and calls < 1:
-        raise UserError(f"sampling needs 1 call or more, got {calls}")
+    if calls is not None:
+        calls = whole("calls", calls)
     known, left = query.evidence.clone(), query.asked.clone()
     values = values.where(known, 0.0)
     longest = int(left.sum(dim=1).max()) if left.numel() else 0

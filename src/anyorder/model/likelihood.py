@@ -1,48 +1,72 @@
-"""The likelihood loop."""
+r"""The likelihood loop: log p(x_asked | x_evidence) of many rows, along one order or averaged over several.
+
+$$\log p(x_u \mid x_e) = \sum_t \log p(x_{u_t} \mid x_e, x_{u_{<t}}), \qquad
+\log \bar p = \log \frac1K \sum_{k=1}^K p_{\sigma_k}(x_u \mid x_e)$$
+
+Every order is a normalised density of its own (MAC section 5.2), and so is the mean of K of them (SFARM eq. 14), as
+long as the orders are fixed before a value is seen.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.errors import UserError
-from anyorder.model import AnyOrderModel
-from anyorder.model.any_order import row_chunks as row_chunks
+from anyorder.errors import whole
+from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
 from anyorder.variables.missingness import indicators_first
 
 
 def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Protocol]:
-    """The model's own order first; further ones are permutations drawn once from ``seed``, the same for every row.
+    """``orders`` orders, the same for every row and fixed by ``seed``; more of them only add to the list.
 
-    Orders that are fixed before a value is seen make the mean of their probabilities a mixture: a normalised density.
+    Of a model with an order of its own, that one first and permutations after it; of a model trained for random
+    orders, as many draws from its own protocol.
     """
-    if orders < 1:
-        raise UserError(f"orders must be 1 or more, got {orders}")
-    generator = torch.Generator().manual_seed(seed)
-    drawn = [torch.randperm(model.variables, generator=generator).tolist() for _ in range(orders - 1)]
-    return [model.protocol, *(Canonical(order=tuple(order)) for order in drawn)]
+    orders = whole("orders", orders)
+    generator = torch.Generator().manual_seed(whole("seed", seed, 0))
+    everything = torch.ones(1, model.variables, dtype=torch.bool)
+    if model.protocol.random:
+        drawn = [model.protocol.keys(everything, generator)[0].argsort() for _ in range(orders)]
+        return [Canonical(order=tuple(order.tolist())) for order in drawn]
+    drawn = [torch.randperm(model.variables, generator=generator) for _ in range(orders - 1)]
+    return [model.protocol, *(Canonical(order=tuple(order.tolist())) for order in drawn)]
 
 
 @torch.no_grad()
 def log_probs(
     model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, *, orders: int = 1, seed: int = 0
 ) -> NDArray[np.float64]:
-    """log p(x_asked | x_evidence) for every order and row [orders, rows], in the units of the data."""
-    log_det = model.encoding.log_det(values.numpy())
-    shift = np.where(query.asked.numpy(), log_det, 0.0).sum(axis=1)
-    out = np.zeros((orders, len(values)))
-    generator = torch.Generator(device=model.device).manual_seed(seed)
+    """log p(x_asked | x_evidence) for every order and row [orders, rows], in nats and in the units of the data."""
+    out = np.zeros((whole("orders", orders), len(values)))
     for which, protocol in enumerate(order_protocols(model, orders, seed)):
         for rows in row_chunks(model, len(values)):
-            part = query.rows(rows)
-            part = Query(part.evidence.to(model.device), part.asked.to(model.device))
-            for stage in indicators_first(part, model.schema):
-                steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage, generator))
+            for stage in indicators_first(query.rows(rows).to(model.device), model.schema):
+                steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage))
                 out[which, rows] += steps.double().sum(dim=1).cpu().numpy()
-    nats: NDArray[np.float64] = out + shift
+    nats: NDArray[np.float64] = out + _shift(model, values, query.asked)
     return nats
+
+
+def log_prob(
+    model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, *, orders: int = 1, seed: int = 0
+) -> NDArray[np.float64]:
+    """The log of the mean probability over ``orders`` orders, one number a row."""
+    nats = log_probs(model, values, query, orders=orders, seed=seed)
+    mean: NDArray[np.float64] = np.logaddexp.reduce(nats, axis=0) - np.log(len(nats))
+    return mean
+
+
+def _shift(
+    model: AnyOrderModel, values: Float[Tensor, "rows variables"], asked: Bool[Tensor, "rows variables"]
+) -> NDArray[np.float64]:
+    """The log Jacobian of the asked cells: from model units to the units of the data."""
+    if all(variable.discrete for variable in model.schema.variables):
+        return np.zeros(len(values))
+    shift: NDArray[np.float64] = np.where(asked.numpy(), model.encoding.log_det(values.numpy()), 0.0).sum(axis=1)
+    return shift

@@ -1,6 +1,14 @@
-"""The drawing loop."""
+"""The drawing loop: one joint draw of what is asked for every row, by any sampler, under any seed.
+
+A *sampler* says how the asked variables of one batch are drawn: one by one along the model's chain (the model's own
+distribution), drafted and checked (the same distribution, :mod:`anyorder.model.speculative`), or several a call (not
+quite, :mod:`anyorder.model.few_steps`). The loop cuts the rows to what fits into memory, draws indicators of missing
+cells before the cells, and gives one generator to all: orders and draws both follow the seed.
+"""
 
 from __future__ import annotations
+
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -8,26 +16,72 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.model import AnyOrderModel
-from anyorder.model.any_order import row_chunks as row_chunks
+from anyorder.errors import whole
+from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.query import Query
 from anyorder.variables.missingness import indicators_first, present_first
 
 
+class Sampler(Protocol):
+    """Draws the asked variables of one batch."""
+
+    def __call__(
+        self, model: AnyOrderModel, values: Float[Tensor, "batch variables"], query: Query, generator: torch.Generator
+    ) -> Float[Tensor, "batch variables"]:
+        """``values`` with the asked variables drawn given the evidence; other values are not read."""
+
+
+def one_by_one(
+    model: AnyOrderModel, values: Float[Tensor, "batch variables"], query: Query, generator: torch.Generator
+) -> Float[Tensor, "batch variables"]:
+    """One variable a network call, along the model's own chain."""
+    return model.draw(values, model.chain(query, generator), generator)
+
+
 @torch.no_grad()
 def draws(
-    model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, *, seed: int = 0
+    model: AnyOrderModel,
+    values: Float[Tensor, "rows variables"],
+    query: Query,
+    *,
+    seed: int = 0,
+    sampler: Sampler = one_by_one,
 ) -> NDArray[np.float64]:
-    """One joint draw of the asked variables for every row, in model units; evidence is left as it is."""
-    out = values.numpy().copy()
-    generator = torch.Generator(device=model.device).manual_seed(seed)
+    """One joint draw of the asked variables for every row, in model units; everything else is left as it is."""
+    out: NDArray[np.float64] = values.double().numpy().copy()
+    generator = seeded(model, seed)
     for rows in row_chunks(model, len(values)):
-        part = query.rows(rows)
-        part = Query(part.evidence.to(model.device), part.asked.to(model.device))
+        part = query.rows(rows).to(model.device)
         drawn = values[rows].to(model.device)
         for stage in indicators_first(part, model.schema):
-            for query_now in present_first(stage, model.schema, drawn):
-                told = model.draw(drawn, model.chain(query_now, generator), generator)
-                drawn = drawn.where(~query_now.asked, told)
+            for now in present_first(stage, model.schema, drawn):
+                drawn = drawn.where(~now.asked, sampler(model, drawn, now, generator))
         out[rows] = np.where(part.asked.cpu().numpy(), drawn.double().cpu().numpy(), out[rows])
     return out
+
+
+@torch.no_grad()
+def scored_draws(
+    model: AnyOrderModel,
+    values: Float[Tensor, "rows variables"],
+    query: Query,
+    generator: torch.Generator,
+    *,
+    greedy: bool = False,
+) -> tuple[Float[Tensor, "rows variables"], Float[Tensor, "rows variables"]]:
+    """A draw (or the most probable level at each step) and the log-probability of each asked variable when chosen."""
+    out, nats = values.double().clone(), torch.zeros(values.shape, dtype=torch.float64)
+    for rows in row_chunks(model, len(values)):
+        part = query.rows(rows).to(model.device)
+        chain = model.chain(part, generator)
+        drawn = model.draw(values[rows].to(model.device), chain, generator, greedy=greedy)
+        steps = model.step_log_prob(drawn, chain).double().cpu()
+        out[rows] = drawn.double().cpu().where(part.asked.cpu(), out[rows])
+        # Padding counts for nothing, so it may be added to whatever variable stands first.
+        nats[rows] = nats[rows].scatter_add(1, chain.order.clamp(min=0).cpu(), steps)
+    return out, nats
+
+
+def seeded(model: AnyOrderModel, seed: int) -> torch.Generator:
+    """A generator on the model's device."""
+    return torch.Generator(device=model.device).manual_seed(whole("seed", seed, 0))

@@ -22,9 +22,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.heads import Categorical
-from anyorder.model import AnyOrderModel
-from anyorder.query import Chain
+from anyorder.model.any_order import AnyOrderModel
+from anyorder.query import Chain, Query
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,16 @@ class Speculated:
     values: Float[Tensor, "batch variables"]
     calls: Int[Tensor, " batch"]
     drawn: Int[Tensor, " batch"]
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """A sampler: ``drafts`` variables drafted at a time and checked by one call; the model's own distribution."""
+
+    drafts: int = 4
+
+    def __call__(self, model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
+        return speculate(model, values, model.chain(query, generator), generator, drafts=self.drafts).values
 
 
 @torch.no_grad()
@@ -48,7 +57,7 @@ def speculate(
     """``values`` with the asked variables drawn as the model would along the chain, ``drafts`` drafted at a time."""
     if drafts < 1:
         raise UserError(f"speculative sampling needs 1 draft or more at a time, got {drafts}")
-    if len(model.heads.distinct) > 1 or not isinstance(model.heads.of(0), Categorical):
+    if len(model.heads.distinct) > 1 or not model.heads.of(0).free:
         raise UserError("speculative sampling is for variables that share one alphabet; draw others one at a time")
     left = chain.counted.sum(dim=1)
     drawn = left.clone()

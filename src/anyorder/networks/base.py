@@ -4,19 +4,24 @@ Two kinds keep one contract. A *mask network* answers ``beside`` in one pass (ev
 unknown: ARDM eq. 4, MAC eq. 7) and ``along`` by unrolling it. A *chain network* answers ``along`` in one pass
 (every step of one chain: MAC Algorithm 1) and keeps a cache while walking. No value of an unknown
 variable may reach the output; :mod:`anyorder.testing` checks that by perturbation.
+
+Whoever builds, trains or asks a network goes by what it says of itself here (its presets, its objective, its modes),
+never by its class or its name: that is what makes a new network one new file. A fitted network is asked by many threads
+at once, so what belongs to one question is an argument or a view (:meth:`Network.in_mode`), never written to it.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol, Self
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from anyorder.errors import UserError
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.lookahead import BesideLookahead, Lookahead
 from anyorder.query import Chain, Step, members
@@ -35,6 +40,27 @@ def rows_at_once(layout: Layout) -> int:
 FARTHEST = 100.0
 
 
+class Heads(Protocol):
+    """What a walk needs of the heads of all variables to draw (:class:`anyorder.heads.bank.HeadBank` has it)."""
+
+    def sample_at(
+        self, features: Float[Tensor, "steps width"], variable: Int[Tensor, " steps"], generator: torch.Generator | None
+    ) -> Float[Tensor, " steps"]:
+        """One draw of each variable named."""
+
+    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight."""
+
+    def sample_member_at(
+        self,
+        member: int,
+        features: Float[Tensor, "steps width"],
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " steps"]:
+        """One draw of each variable named by this member of its blend, from the member's own features."""
+
+
 class Walk(ABC):
     """One pass down a batch of chains, one step at a time, for sampling."""
 
@@ -46,6 +72,16 @@ class Walk(ABC):
     def tell(self, value: Float[Tensor, " batch"]) -> None:
         """Fix the value of the current step's variable and go on to the next step."""
 
+    def sample(
+        self,
+        heads: Heads,
+        rows: Int[Tensor, " rows"],
+        target: Int[Tensor, " rows"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " rows"]:
+        """One draw of the current step's variable (``target``) of these rows."""
+        return heads.sample_at(self.features(rows), target, generator)
+
 
 @dataclass(eq=False)
 class Network(nn.Module, ABC):
@@ -53,10 +89,48 @@ class Network(nn.Module, ABC):
 
     name: ClassVar[str]
 
+    objective: ClassVar[str] = "parallel"
+    """The objective that trains it unless another one is asked for."""
+
+    trainable: ClassVar[bool] = True
+    """Whether it learns by gradients; False where it is closed-form, grown, or made of trained networks."""
+
+    reads_order: ClassVar[bool] = False
+    """Whether it reads what is known one by one, in an order, so that no step can hide what an earlier one has read."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Options by the name of a size."""
+
+    encodings: ClassVar[tuple[str, ...]] = ("normal_scores",)
+    """The ways to encode the numbers of a table that are worth trying with it."""
+
+    # Not annotated, or the dataclass would make them options of every network.
+    modes = 0  # how many masking modes it can be asked in: 0 .. modes - 1
+    coupled = 0  # levels of a pixel whose channels depend on each other in the answers of one call; 0 if they do not
+
     layout: Layout = field(metadata={"option": False})
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)
+
+    @classmethod
+    def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
+        """Options that it chooses by itself for a table in this encoding with so many columns on a line."""
+        return {}
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        """Of which variables it has learned more than the marginal."""
+        return (True,) * self.layout.variables
+
+    def in_mode(self, mode: int | None) -> Self:
+        """A view that shares all weights and answers every question in this masking mode; itself for None."""
+        if mode is None:
+            return self
+        raise UserError(f"the network {self.name!r} knows of no masking modes, got mode {mode}; leave it out")
+
+    def prepare(self, values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"]) -> None:
+        """Look at the rows to learn from once before training, if there is something to take from them at once."""
 
     @abstractmethod
     def beside(
@@ -81,6 +155,20 @@ class Network(nn.Module, ABC):
         """Features of one variable a row: all of them and a choice, unless a network can do with less."""
         return chosen(self.beside(values, known, prefix), target)
 
+    def staged(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        modes: Int[Tensor, " batch"] | None,
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        """The pass that the objective ``stages`` trains: ``beside``, with the masking mode of every row.
+
+        ``modes``: 0 .. ``self.modes`` - 1, or ``self.modes`` where the row is to be answered without one; None for a
+        network that has none. Where channels are coupled, each sees those before it in its pixel, known or not.
+        """
+        return self.beside(values, known, prefix)
+
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         """Make the untrained network answer ``starts`` (each head's broad start) for every variable."""
 
@@ -90,7 +178,7 @@ class Network(nn.Module, ABC):
 
     @abstractmethod
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
-        """Start walking: only the evidence of ``values`` is read; the rest is told step by step."""
+        """Start walking: only the evidence of ``values`` is read; the rest follows step by step."""
 
     def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
         """Start walking by guesses: the same, several steps a call."""
@@ -114,7 +202,7 @@ class MaskNetwork(Network):
         if not picked:
             return torch.zeros(chain.batch, chain.steps, self.layout.width, device=chain.order.device)
         features = torch.cat(picked)
-        # Steps are unrolled row by row, so the counted places take them in their own order.
+        # Steps are unrolled row by row, so the counted positions take them in their own order.
         out = features.new_zeros(chain.batch, chain.steps, features.shape[-1])
         return out.masked_scatter(chain.counted[..., None], features)
 
@@ -154,3 +242,6 @@ class _MaskWalk(Walk):
 
 class ChainNetwork(Network):
     """A network whose one pass is ``along``."""
+
+    objective: ClassVar[str] = "chain"
+    reads_order: ClassVar[bool] = True

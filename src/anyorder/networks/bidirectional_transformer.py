@@ -6,15 +6,16 @@ so one pass answers every p(x_i | x_known). The unknown vector is an input only;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.base import MaskNetwork
-from anyorder.networks.parts.attention import TransformerBlock, begin_blocks, check_heads
+from anyorder.networks.parts.attention import SIZES, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.parts.ends import Readout, ValueEmbedding
 from anyorder.networks.parts.positions import Rotary, check_positions, positions_table
 
@@ -30,6 +31,8 @@ class BidirectionalTransformer(MaskNetwork):
     heads: int = 4
     dropout: float = 0.0
     positions: str = "learned"
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = SIZES
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -6,34 +6,48 @@ mixes what their heads say. So an ensemble, or a network together with boosted t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.base import Network, Walk
+from anyorder.networks.base import Heads, Network, Walk
+from anyorder.networks.layout import Layout
 from anyorder.query import Chain
+from anyorder.support.registry import describe
 
 
 @dataclass(eq=False)
 class BlendNetwork(Network):
-    """``members`` are ``{"network": description}``, in the order of the layout's ``members``."""
+    """``members`` are ``{"network": description}``, in the order of the layout's ``members``.
+
+    They are built from that, unless they are ``trained`` already (:meth:`of`).
+    """
 
     name: ClassVar[str] = "blend"
+    trainable: ClassVar[bool] = False
 
     members: tuple[Mapping[str, Any], ...] = ()
+    trained: InitVar[Sequence[Network] | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, trained: Sequence[Network] | None) -> None:
         super().__post_init__()
         from anyorder.networks import networks  # the registry looks into this package: only once it is whole
 
-        pairs = zip(self.members, self.layout.members, strict=True)
-        self.parts = nn.ModuleList(networks.build(member["network"], layout=layout) for member, layout in pairs)
+        if trained is None:
+            pairs = zip(self.members, self.layout.members, strict=True)
+            trained = [networks.build(member["network"], layout=layout) for member, layout in pairs]
+        self.parts = nn.ModuleList(trained)
         # Without weights of its own (trees alone) the model must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
+
+    @classmethod
+    def of(cls, layout: Layout, trained: Sequence[Network]) -> BlendNetwork:
+        """These networks, side by side."""
+        return cls(layout, tuple({"network": describe(network)} for network in trained), trained)
 
     @property
     def _parts(self) -> list[Network]:
@@ -68,7 +82,7 @@ class BlendNetwork(Network):
 
 
 class BlendWalk(Walk):
-    """The members' walks, in step with each other. Who only wants a draw may ask one of ``walks`` alone."""
+    """The members' walks, in step with each other."""
 
     def __init__(self, network: BlendNetwork, walks: list[Walk]) -> None:
         self.network = network
@@ -80,3 +94,14 @@ class BlendWalk(Walk):
     def tell(self, value: Tensor) -> None:
         for walk in self.walks:
             walk.tell(value)
+
+    def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        # A draw from a mixture is a draw from one member: only that one has to be asked.
+        member = heads.member_at(target, generator)
+        drawn = torch.zeros(len(rows), device=target.device)
+        for number, walk in enumerate(self.walks):
+            here = (member == number).nonzero()[:, 0]
+            if len(here):
+                part = heads.sample_member_at(number, walk.features(rows[here]), target[here], generator)
+                drawn = drawn.to(part.dtype).index_put((here,), part)
+        return drawn

@@ -35,6 +35,7 @@ class BoostedTrees(MaskNetwork):
     """
 
     name: ClassVar[str] = "boosted_trees"
+    trainable: ClassVar[bool] = False
 
     splits: tuple[tuple[Split, ...], ...] = ()
     lengths: tuple[tuple[int, ...], ...] = ()
@@ -76,6 +77,10 @@ class BoostedTrees(MaskNetwork):
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
         self._boosters = None  # those of the bytes before
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        return tuple(any(own) for own in self.lengths)
 
     def boosters(self) -> list[list[Any]]:
         """LightGBM's models for every question of every variable, read from the bytes once."""

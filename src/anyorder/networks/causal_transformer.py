@@ -11,15 +11,16 @@ The cost is in proportion to the variables that a query names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.base import ChainNetwork, Walk
-from anyorder.networks.parts.attention import Cache, TransformerBlock, begin_blocks, check_heads
+from anyorder.networks.parts.attention import SIZES, Cache, TransformerBlock, begin_blocks, check_heads
 from anyorder.networks.parts.ends import Readout, ValueEmbedding
 from anyorder.networks.parts.lookahead import Lookahead
 from anyorder.networks.parts.positions import Rotary, check_positions, positions_table
@@ -37,6 +38,8 @@ class CausalTransformer(ChainNetwork):
     heads: int = 4
     dropout: float = 0.0
     positions: str = "learned"
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = SIZES
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -164,6 +164,7 @@ class GaussianNetwork(MaskNetwork):
     """A closed-form Gaussian over real variables, answering with features of the Gaussian head."""
 
     name: ClassVar[str] = "gaussian"
+    trainable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -177,6 +178,9 @@ class GaussianNetwork(MaskNetwork):
         """Use these moments, as from :func:`fit_moments`."""
         self.mean.copy_(mean)
         self.covariance.copy_(covariance)
+
+    def prepare(self, values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"]) -> None:
+        self.set_moments(*fit_moments(values, observed))
 
     def beside(
         self,

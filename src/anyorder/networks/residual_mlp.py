@@ -7,8 +7,9 @@ location-scale heads are answered relative to it: an untrained network then *is*
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -16,7 +17,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.base import FARTHEST, MaskNetwork, chosen, rows_at_once
-from anyorder.networks.gaussian import conditional_moments, moments_along
+from anyorder.networks.gaussian import conditional_moments, fit_moments, moments_along
+from anyorder.networks.parts.dropout import Dropout
 from anyorder.query import PAD, Chain, Step
 
 
@@ -28,7 +30,7 @@ class Block(nn.Module):
         self.norm = nn.LayerNorm(width)
         self.rise = nn.Linear(width, width)
         self.fall = nn.Linear(width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         nn.init.zeros_(self.fall.weight)
         nn.init.zeros_(self.fall.bias)
 
@@ -47,6 +49,14 @@ class ResidualMLP(MaskNetwork):
     blocks: int = 3
     dropout: float = 0.1
     expert: bool = False
+
+    # Untrained, the expert is the best Gaussian of the columns as they are encoded: worth it once they are bent to
+    # normals, and once there are two of them.
+    encodings: ClassVar[tuple[str, ...]] = ("standard", "normal_scores")
+
+    @classmethod
+    def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
+        return {"expert": encoding == "normal_scores" and reals > 1}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -89,6 +99,10 @@ class ResidualMLP(MaskNetwork):
         """Give the expert its Gaussian over the real variables (see :func:`~.gaussian.fit_moments`)."""
         self.mean.copy_(mean)
         self.covariance.copy_(covariance)
+
+    def prepare(self, values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"]) -> None:
+        if self.expert:
+            self.set_moments(*fit_moments(values[:, self.real], observed[:, self.real]))
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         flat = torch.zeros(self.leave.out_features + 1)

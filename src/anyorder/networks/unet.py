@@ -8,10 +8,10 @@ the mode. A value of an unknown pixel is zeroed before anything sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import copy
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import torch
 import torch.nn.functional as F
@@ -30,9 +30,10 @@ class UNet(MaskNetwork):
     """``channels`` wide, ``blocks`` residual blocks a level each way, ``levels`` resolutions, each twice as deep.
 
     ``attention``: pixels attend to each other at the lowest resolution, after every block there (``"every"``), in the
-    middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be told of. ``entry``:
-    the width at which picture and mask come in, ``channels`` if it is 0. ``coupled``: the number of levels of a colour
-    picture whose channels share one mixture a pixel (:mod:`anyorder.networks.parts.colour`); 0 answers for them apart.
+    middle alone (``"middle"``) or nowhere (``"none"``). ``modes``: how many masking modes it can be asked in.
+    ``entry``: the width at which picture and mask come in, ``channels`` if it is 0. ``coupled``: the number of levels
+    of a colour picture whose channels share one mixture a pixel (:mod:`anyorder.networks.parts.colour`); 0 answers for
+    them apart.
     ``patch``: so many pixels a side come in as one position of the trunk and leave it as theirs again, which costs
     a fraction of the time where positions are what is dear.
     """
@@ -49,6 +50,16 @@ class UNet(MaskNetwork):
     coupled: int = 0
     patch: int = 1
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "tiny": {"channels": 16, "blocks": 1, "levels": 2},
+        "small": {"channels": 32, "blocks": 1, "levels": 2, "patch": 2},
+        # SFARM's table 4; its widths on CIFAR-10 and at 64 x 64 are 256 in the entry and 128 in the blocks.
+        "mnist": {"channels": 32, "blocks": 4, "levels": 1},
+        "fashion_mnist": {"channels": 32, "blocks": 4, "levels": 1},
+        "cifar10": {"channels": 128, "entry": 256, "blocks": 32, "levels": 1, "attention": "every"},
+        "64x64": {"channels": 128, "entry": 256, "blocks": 16, "levels": 2, "attention": "every"},
+    }
+
     def __post_init__(self) -> None:
         super().__post_init__()
         grid = self.layout.grid
@@ -64,21 +75,21 @@ class UNet(MaskNetwork):
                 f"cannot be halved {self.levels - 1} times"
             )
         self.planes = grid[2] if len(grid) == 3 else 1
-        self.mode: int | None = None
-        depth, told = self.channels, 4 * self.channels
+        self._mode = self.modes  # that of a view; the last row of the table stands for none
+        depth, embedding = self.channels, 4 * self.channels
         entry = self.entry or depth
         self.enter_picture = ToPatches(self.planes, entry - entry // 4, self.patch)
         self.enter_mask = ToPatches(self.planes, entry // 4, self.patch)
         self.gather = nn.Conv2d(entry, depth, 1) if entry != depth else nn.Identity()
         self.step = StepEmbedding(depth)
         # The last row stands for no mode in particular, which is what most questions come with.
-        self.mode_table = nn.Embedding(self.modes + 1, told) if self.modes else None
+        self.mode_table = nn.Embedding(self.modes + 1, embedding) if self.modes else None
         self.trunk = Trunk(
             depth,
             blocks=self.blocks,
             levels=self.levels,
             attention=self.attention,
-            told=told,
+            embedding=embedding,
             dropout=self.dropout,
         )
         self.norm = norm(depth)
@@ -105,30 +116,42 @@ class UNet(MaskNetwork):
         with torch.no_grad():
             self.leave.bias.copy_(bias.repeat_interleave(self.patch**2))
 
-    @contextmanager
-    def told(self, mode: int | None) -> Iterator[None]:
-        """Within, all questions are asked in this masking mode."""
-        if mode is not None and not 0 <= mode < self.modes:
+    def in_mode(self, mode: int | None) -> Self:
+        if mode is None or not self.modes:
+            return super().in_mode(mode)
+        if not 0 <= mode < self.modes:
             raise UserError(f"this network knows the masking modes 0 to {self.modes - 1}, got {mode}")
-        before, self.mode = self.mode, mode
-        try:
-            yield
-        finally:
-            self.mode = before
+        # The copy has the same parameters and parts, but a dictionary of its own for plain attributes.
+        view = copy.copy(self)
+        view._mode = mode
+        return view
 
     def beside(
         self,
         values: Float[Tensor, "batch variables"],
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
-        *,
-        modes: Int[Tensor, " batch"] | None = None,
-        told_channels: bool = False,
     ) -> Float[Tensor, "batch variables width"]:
-        """``modes``: the masking mode of each row, ``self.modes`` for none; all are in ``self.mode`` without it.
+        return self._features(values, known, None)
 
-        ``told_channels``: for training coupled channels, each hears of those before it in its own pixel, known or not.
-        """
+    def staged(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        modes: Int[Tensor, " batch"] | None,
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        return self._features(values, known, modes, all_channels=bool(self.coupled))
+
+    def _features(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        modes: Int[Tensor, " batch"] | None,
+        *,
+        all_channels: bool = False,
+    ) -> Float[Tensor, "batch variables width"]:
+        """``modes``: of each row; all are in the view's without it. ``all_channels``: those before each are known."""
         dtype = self.leave.weight.dtype
         channels = known.unflatten(1, (-1, self.planes))
         if self.coupled:  # a pixel is an input once all of it is known
@@ -140,13 +163,12 @@ class UNet(MaskNetwork):
             [self.enter_picture(self._planes(picture)), self.enter_mask(self._planes(known.to(dtype)))], dim=1
         )
         pixels = self.gather(pixels)
-        told = self._embedding(known, modes)
-        pixels = self.trunk(pixels, told)
+        pixels = self.trunk(pixels, self._embedding(known, modes))
         out = self.leave(F.silu(self.norm(pixels)), self.layout.grid)
         if self.coupled:
             raw = out.flatten(2).transpose(1, 2)
             pixels_values = values.unflatten(1, (-1, self.planes))
-            seen = torch.ones_like(channels) if told_channels else channels
+            seen = torch.ones_like(channels) if all_channels else channels
             return coupled(raw, pixels_values, seen, self.coupled).flatten(1, 2)
         # [batch, planes * width, height, row] -> [batch, variables, width]; channels of a pixel are neighbours.
         return out.unflatten(1, (self.planes, -1)).permute(0, 3, 4, 1, 2).flatten(1, 3)  # type: ignore[no-any-return]
@@ -157,10 +179,9 @@ class UNet(MaskNetwork):
 
     def _embedding(self, known: Tensor, modes: Tensor | None) -> Float[Tensor, "batch embedding"]:
         share = known.to(self.leave.weight.dtype).mean(dim=1)
-        told: Tensor = self.step(1000 * share)  # as many steps as DDPM has, whatever the size of the picture
+        out: Tensor = self.step(1000 * share)  # as many steps as DDPM has, whatever the size of the picture
         if self.mode_table is None:
-            return told
+            return out
         if modes is None:
-            modes = torch.full((len(known),), self.modes if self.mode is None else self.mode, device=known.device)
-        out: Tensor = told + self.mode_table(modes)
-        return out
+            modes = torch.full((len(known),), self._mode, device=known.device)
+        return out + self.mode_table(modes)  # type: ignore[no-any-return]

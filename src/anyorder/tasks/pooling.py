@@ -115,10 +115,31 @@ class Pooled:
 def pool(
     estimates: ArrayLike, variances: ArrayLike, *, degrees_of_freedom: float | None = None, names: Iterable[str] = ()
 ) -> Pooled:
-    """Rubin's rules over tables [tables] or [tables, entries] of estimates and their *squared* standard errors.
+    """Combine the results of one analysis on several filled tables, by Rubin's rules.
 
-    ``degrees_of_freedom``: what the analysis would have on a table without holes (rows minus coefficients for a
-    regression); with it short tables get the wider intervals of Barnard and Rubin.
+    Parameters
+    ----------
+    estimates
+        [tables] or [tables, entries]: what the analysis found on each filled table.
+    variances
+        Their *squared* standard errors, of the same shape.
+    degrees_of_freedom
+        What the analysis would have on a table without holes (rows minus coefficients for a regression); with it short
+        tables get the wider intervals of Barnard and Rubin.
+    names
+        Of the entries.
+
+    Returns
+    -------
+    Pooled
+        Estimates, standard errors, intervals, and how much information the holes have cost.
+
+    Examples
+    --------
+    >>> pooled = ao.pool([1.0, 1.2, 0.9], [0.04, 0.05, 0.04])
+    >>> low, high = pooled.interval(0.9)[0]
+    >>> bool(low < 1.03 < high)
+    True
     """
     found, squared = (np.asarray(numbers, dtype=np.float64) for numbers in (estimates, variances))
     if found.shape != squared.shape or found.ndim not in (1, 2):

@@ -6,21 +6,19 @@ member has seen. Since every factor of a chain is normalised, so is the whole, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from anyorder.heads import Head
 from anyorder.heads.blend import Blend, blend_weights
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.blend import BlendNetwork
-from anyorder.networks.boosted_trees import BoostedTrees
-from anyorder.support.registry import describe
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
@@ -69,21 +67,13 @@ def blend(
         Blend(tuple(part.heads.of(variable) for part in parts), tuple(shares[:, variable].tolist()), tuple(starts))
         for variable in range(len(encoding.codecs))
     ]
-    described: tuple[Mapping[str, Any], ...] = tuple({"network": describe(part.network)} for part in parts)
-    network = BlendNetwork(layout_of(encoding.schema, heads), described)
-    network.parts = nn.ModuleList([part.network for part in parts])  # the trained ones
+    network = BlendNetwork.of(layout_of(encoding.schema, heads), [part.network for part in parts])
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
 
 def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models variables"]:
-    """The same share for every model of a member, but none for trees that time did not allow."""
-    grown = [
-        [any(lengths) for lengths in model.network.lengths]
-        if isinstance(model.network, BoostedTrees)
-        else [True] * model.variables
-        for model in models
-    ]
-    counted = np.array(grown, dtype=np.float64)
+    """An equal share for every model of a member, but none where time did not allow it to learn of a variable."""
+    counted = np.array([model.network.learned for model in models], dtype=np.float64)
     counted[0] = np.where(counted.any(axis=0), counted[0], 1.0)  # a variable without any: its marginal answers once
     shares: Float[np.ndarray, "models variables"] = counted / counted.sum(axis=0)
     return shares

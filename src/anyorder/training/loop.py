@@ -1,9 +1,10 @@
 """The training loop, top to bottom.
 
 One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average
-so far, the optimiser and the random state. It can be written to a checkpoint after any step and goes on from
-there to the very same end. Learning is judged on a fixed, seeded set of queries about held-out rows; when that
-stops improving the best weights are taken back and the learning rate falls, and after a few such falls training ends.
+so far, the optimiser and its generators, one for rows and masks and one for dropout. It can be written to a checkpoint
+after any step and goes on from there to the very same end. Learning is judged on a fixed, seeded set of queries about
+held-out rows; when that stops improving the best weights are taken back and the learning rate falls, and after a few
+such falls training ends.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.checkpoint import read_tensors, write_tensors
 from anyorder.networks.base import rows_at_once
+from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
@@ -95,21 +97,13 @@ class Trainer:
         )
         self.progress = Progress()
         self.generator = torch.Generator(device=device).manual_seed(seed)
-        # Dropout draws from torch's global state; ours is kept aside, so training neither disturbs nor sees the user's.
-        with torch.random.fork_rng(self._cuda()):
-            torch.manual_seed(seed)
-            self.random_state = self._random_state()
+        self.dropout = torch.Generator(device=device).manual_seed(seed)
 
     def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
         """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
         progress = self.progress
         saved = time.monotonic()
-        with (
-            torch.random.fork_rng(self._cuda()),
-            torch_threads(self.options.threads),
-            deferred_interrupt() as interrupt,
-        ):
-            self._set_random_state(self.random_state)
+        with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
             try:
                 while not progress.done and not interrupt.requested and self.spent() < share:
                     began = time.monotonic()
@@ -128,25 +122,9 @@ class Trainer:
             except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
                 progress.interrupted = True
                 return progress
-            self.random_state = self._random_state()
             if self.checkpoint:
                 self.save(self.checkpoint)
         return progress
-
-    def _cuda(self) -> list[torch.device]:
-        return [self.model.device] if self.model.device.type == "cuda" else []
-
-    def _random_state(self) -> dict[str, Tensor]:
-        """The state of torch's global generators, from which dropout draws."""
-        states = {"cpu": torch.get_rng_state()}
-        for device in self._cuda():
-            states["cuda"] = torch.cuda.get_rng_state(device)
-        return states
-
-    def _set_random_state(self, states: dict[str, Tensor]) -> None:
-        torch.set_rng_state(states["cpu"])
-        for device in self._cuda():
-            torch.cuda.set_rng_state(states["cuda"], device)
 
     def finish(self) -> AnyOrderModel:
         """The model with the best weights seen."""
@@ -170,7 +148,8 @@ class Trainer:
         rows = torch.randint(len(self.training), (size,), generator=self.generator, device=self.generator.device)
         batch = self.training.take(rows)
         self.model.train()
-        scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
+        with dropout_from(self.dropout):
+            scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
         loss = -scores.mean()
         if not bool(loss.isfinite()):
             raise UserError(
@@ -238,8 +217,7 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         """Everything that :meth:`resume` needs, written atomically."""
-        tensors = {"generator": self.generator.get_state()}
-        tensors |= {f"random/{name}": state for name, state in self._random_state().items()}
+        tensors = {"generator": self.generator.get_state(), self._dropout_key: self.dropout.get_state()}
         for part, state in (
             ("model", self.model.state_dict()),
             ("average", self.average.state_dict()),
@@ -249,6 +227,10 @@ class Trainer:
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
         write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
+
+    @property
+    def _dropout_key(self) -> str:
+        return f"random/{self.dropout.device.type}"
 
     def take_up(self, *, resume: bool) -> None:
         """Go on from the run's own checkpoint, if there is one and that is wanted; else forget what was there."""
@@ -270,7 +252,7 @@ class Trainer:
                 f"{path} belongs to another run (other data, model, options or seed); "
                 "give the same ones, or start afresh without resume"
             )
-        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}, "random": {}}
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}}
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
             part, _, name = key.partition("/")
@@ -285,7 +267,7 @@ class Trainer:
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.generator.set_state(tensors["generator"])
-        self.random_state = parts["random"]
+        self.dropout.set_state(tensors[self._dropout_key])
         self.progress = Progress(**header["progress"])
         self.progress.interrupted = False
 

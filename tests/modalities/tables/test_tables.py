@@ -318,7 +318,7 @@ def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Pa
         (lambda m, f: ao.fit(f, config={"network": {"name": "residual_mlp", "widht": 3}}), "did you mean 'width'"),
         (lambda m, f: ao.fit(f, config={"training": {"steps": "many"}}), "must be a number"),
         (lambda m, f: ao.fit(f, minutes=-1), "minutes"),
-        (lambda m, f: ao.fit(f, config={"network": {"name": "gaussian"}}), "closed-form"),
+        (lambda m, f: ao.fit(f, config={"network": {"name": "gaussian"}}), "is not trained"),
         (lambda m, f: ao.fit(f, config={"masking": {"name": "targets", "targets": ["pric"]}}), "valid names"),
         (lambda m, f: ao.fit(f, device="gpu9"), "device"),
         (lambda m, f: ao.fit(f, seed=-1), "seed"),
@@ -447,7 +447,7 @@ def test_chunks_do_not_change_a_fill(
     model: ao.TableModel, frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, scores = model.fill(frame), model.log_prob(frame)
-    monkeypatch.setattr("anyorder.chunks.rows_at_once", lambda layout: 7)
+    monkeypatch.setattr("anyorder.model.any_order.rows_at_once", lambda layout: 7)
     pd.testing.assert_frame_equal(model.fill(frame), whole, rtol=1e-4)
     np.testing.assert_allclose(model.log_prob(frame), scores, rtol=1e-4, atol=1e-4)
     assert model.fill(frame, draws=1)[0].notna().all(axis=None)

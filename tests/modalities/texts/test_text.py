@@ -23,8 +23,7 @@ from anyorder.modalities.texts.model import Filling, TextModel, _windows
 from anyorder.protocols import Canonical
 from anyorder.training.loop import Trainer
 
-QUICK = {"training": {"minutes": None, "steps": 6, "threads": 1, "batch": 8, "validation_queries": 8}}
-CORPUS = "the quick brown fox jumps over the lazy dog. " * 40
+from texts import CORPUS, QUICK
 
 
 def untrained(symbols: str = "ab ", length: int = 3, name: str = "causal_transformer") -> TextModel:

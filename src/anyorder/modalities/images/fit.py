@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +14,16 @@ from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.errors import UserError
-from anyorder.masking import Modes, TwoStage, maskings
-from anyorder.modalities.card import run_card
+from anyorder.masking import Modes, maskings
+from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.images.core import MODES, chosen_head, encoded, image_masking, image_model
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.options import ImageOptions
+from anyorder.modalities.options import option_names
 from anyorder.model import AnyOrderModel
+from anyorder.networks import networks
 from anyorder.protocols import protocols
-from anyorder.training.curves import curves_to
-from anyorder.training.loop import Trainer
-from anyorder.training.objectives import objective_for
-from anyorder.training.progress import training_bar
 from anyorder.training.rows import Digest, Rows
-from anyorder.training.run import check_run, chosen_device, run_folder
 
 
 def fit_images(
@@ -60,11 +56,34 @@ def fit_images(
         The network's size: ``tiny``, ``small`` (the default), ``mnist``, ``fashion_mnist``, ``cifar10``, ``64x64``.
     validation
         Pictures to judge by; by default a twentieth, drawn by the seed, is kept back for it.
+    seed
+        Decides the first weights and the order of training; the same seed gives the same model.
     config, checkpoint, resume, log, tensorboard
         As in :func:`anyorder.fit`; options are those of :class:`~anyorder.modalities.images.options.ImageOptions`.
+    progress
+        A bar with the time left, on standard error.
+    device
+        ``"auto"`` takes a graphics processor where there is one.
+
+    Returns
+    -------
+    ImageModel
+
+    Examples
+    --------
+    >>> quick = {"training": {"steps": 2, "minutes": None}}
+    >>> ao.fit_images(digits, preset="tiny", config=quick)
+    ImageModel(8 x 8, 17 levels)
     """
-    began = time.monotonic()
-    check_run(seed, checkpoint, resume=resume)
+    run = Run.start(
+        seed=seed,
+        checkpoint=checkpoint,
+        resume=resume,
+        log=log,
+        tensorboard=tensorboard,
+        progress=progress,
+        device=device,
+    )
     options = ImageOptions.read(config, minutes=minutes, preset=preset)
     array, levels = check_pictures(pictures, levels)
     if validation is None:
@@ -80,58 +99,40 @@ def fit_images(
         if judges.shape[1:] != array.shape[1:]:
             raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
-    auto = options.masking.get("name") == "auto"
-    # Only a U-Net with a mixture can answer for a pixel at once; all others take channels one by one.
-    unet = options.network.get("name") == "unet"
+    # Only a network that couples channels, with a mixture, can answer for a pixel at once; others take them one by one.
+    couples = "coupled" in option_names(networks.of(options.network))
     mixture = chosen_head(options.head, levels) in ("mixture", "logistic")
-    together = len(shape) == 3 and options.variables == "pixels" and unet and mixture
+    together = len(shape) == 3 and options.variables == "pixels" and couples and mixture
+    auto = options.masking.get("name") == "auto"
     masking = (
         image_masking(shape, together=together)
         if auto
         else maskings.build(_sized(options.masking, shape, together=together))
     )
-    modes = [mode.name for mode in masking.modes] if isinstance(masking, Modes) else []
+    modes = masking.mode_names
     core = image_model(
         shape,
         levels,
-        options.described_network(len(modes), levels if together else 0),
+        options.described_network(modes=len(modes), coupled=levels if together else 0),
         protocols.build(_protocol(options.protocol, together=together)),
         head=options.head,
         components=options.components,
         seed=seed,
     )
-    folder = None if checkpoint is None else run_folder(Path(checkpoint))
-    trainer = Trainer(
-        core.to(chosen_device(device)),
-        objective_for(core, masking, **options.objective),
+    core, card = run_fit(
+        run,
+        core,
+        options,
+        masking,
         PictureRows(core, array),
         PictureRows(core, judges),
-        options.training,
-        seed=seed,
-        checkpoint=None if folder is None else folder / "images.checkpoint",
-        curves=curves_to(log, tensorboard),
-        label="images",
-    )
-    trainer.progress.seconds = time.monotonic() - began  # preparation counts against the budget
-    trainer.take_up(resume=resume)
-    with training_bar(progress) as watch:
-        trainer.run(watch=watch)
-    core = trainer.finish().cpu()
-    card = run_card(
-        trainer,
-        time.monotonic() - began,
-        "nats per value, held-out pictures, random queries",
-        modality="images",
-        pictures={"shape": list(shape), "levels": levels, "modes": modes if _told(core) else []},
+        modality=ImageModel.modality,
+        unit="nats per value, held-out pictures, random queries",
         data={"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
-        arguments={"seed": seed, "levels": levels},
-        config=options.to_json(),
+        arguments={"levels": levels},
+        pictures={"shape": list(shape), "levels": levels, "modes": list(modes) if core.network.modes else []},
     )
     return ImageModel(core, card)
-
-
-def _told(core: AnyOrderModel) -> bool:
-    return bool(getattr(core.network, "modes", 0))
 
 
 def _protocol(described: Mapping[str, Any], *, together: bool) -> Mapping[str, Any]:
@@ -141,16 +142,16 @@ def _protocol(described: Mapping[str, Any], *, together: bool) -> Mapping[str, A
 
 
 def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:
-    """A masking mode by its name alone: the size of the pictures is known here."""
+    """A masking by its name alone: where it has options for the size of the pictures, that is known here."""
     out = dict(described)
-    if out.get("name") == "modes":
+    if out.get("name") == Modes.name:
         listed = out.get("modes", [mode.name for mode in MODES])
-        named = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
-        out["modes"] = [_sized(mode, shape, together=together) for mode in named]
-    elif out.get("name") in maskings.names() and issubclass(maskings.get(out["name"]), TwoStage):
-        channels = shape[2] if len(shape) == 3 else 1
-        out = {"height": shape[0], "width": shape[1], "channels": channels, "together": together, **out}
-    return out
+        modes = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
+        return {**out, "modes": [_sized(mode, shape, together=together) for mode in modes]}
+    known = option_names(maskings.of(out))
+    channels = shape[2] if len(shape) == 3 else 1
+    size = {"height": shape[0], "width": shape[1], "channels": channels, "together": together}
+    return {**{name: value for name, value in size.items() if name in known}, **out}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,7 @@ there are unknown pixels or in far fewer. What is known is never touched: it com
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,15 +16,15 @@ from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures, one_array
-from anyorder.errors import UserError, nearest, positive, whole
+from anyorder.errors import UserError, nearest, whole
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.images.core import decoded, encoded
-from anyorder.model import row_chunks
-from anyorder.model.few_steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups
-from anyorder.networks import UNet
-from anyorder.protocols import Canonical
-from anyorder.query import Chain, Query
+from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.few_steps import Budget, InGroups, cheapest, sampler_for
+from anyorder.model.likelihood import log_prob
+from anyorder.model.sampling import draws as drawn_rows
+from anyorder.query import Query
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,10 @@ class Moment:
 
 
 class ImageModel(FittedModel):
-    """A fitted model of pictures: fills, draws and scores them."""
+    """A fitted model of pictures: fills, draws and scores them.
+
+    Made by :func:`anyorder.fit_images` or :func:`anyorder.load`. Pixels are whole numbers, 0 .. :attr:`levels` - 1.
+    """
 
     modality = "images"
     noun = "pictures"
@@ -74,20 +75,49 @@ class ImageModel(FittedModel):
         mode: str | None = None,
         seed: int = 0,
     ) -> UInt8[np.ndarray, "draws *pictures"]:
-        """``draws`` pictures that agree with ``picture`` where ``known`` (booleans [height, width]) is true.
+        """Fill in the unknown part of a picture; known pixels come out exactly as they went in.
 
-        A stack of pictures [pictures, height, width] is filled as quickly as one, each under its own mask or all under
-        the same, and comes back as [draws, pictures, height, width].
+        Parameters
+        ----------
+        picture
+            An array of the model's :attr:`shape`, or a stack of such, which is filled as quickly as one.
+        known
+            Booleans [height, width], true where a pixel is known; one for all pictures of a stack, or one each.
+        draws
+            How many fills of each picture.
+        steps
+            So many network calls, the pixels of one call drawn side by side (SFARM section 4.3.1), or a measured
+            :meth:`budget`: much quicker, and not the model's own distribution. None takes a call for every pixel.
+        order
+            ``"confidence"`` draws first where the model is surest, which is not the model's own distribution either.
+        temperature
+            Below 1 narrows every draw.
+        mode
+            The masking mode to answer in, one of :attr:`modes`.
+        seed
+            Decides the draws.
 
-        One network call a pixel, or ``steps`` calls: that many equal groups of pixels, each drawn side by side (SFARM
-        section 4.3.1), or a measured :meth:`budget`; not the model's own distribution then. ``order="confidence"``
-        draws first where the model is surest, which is not either. A ``temperature`` below 1 narrows every draw.
+        Returns
+        -------
+        array
+            [draws, height, width], or [draws, pictures, height, width] of a stack.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> left = np.zeros((8, 8), dtype=bool)
+        >>> left[:, :4] = True
+        >>> filled = pictures.fill(digits[0], left, draws=2, steps=8, seed=0)
+        >>> filled.shape, bool((filled[:, left] == digits[0][left]).all())
+        ((2, 8, 8), True)
         """
         stack, given = self._question(picture, known)
-        values = encoded(self.core, stack)
         draws = whole("draws", draws)
-        filled = self._drawn(values.repeat(draws, 1), given.repeat(draws, 1), steps, order, temperature, mode, seed)
-        out = decoded(self.core, filled).reshape(draws, *stack.shape)
+        core = self._in(mode)
+        sampler = sampler_for(core, steps, order, temperature)
+        values, query = encoded(core, stack).repeat(draws, 1), Query(given, ~given).repeat(draws)
+        filled = drawn_rows(core, values, query, seed=seed, sampler=sampler)
+        out = decoded(core, torch.from_numpy(filled)).reshape(draws, *stack.shape)
         pictures = np.where(given.numpy().reshape(stack.shape), stack, out)
         return pictures if np.ndim(picture) > len(self.shape) else pictures[:, 0]
 
@@ -101,14 +131,31 @@ class ImageModel(FittedModel):
         mode: str | None = None,
         seed: int = 0,
     ) -> UInt8[np.ndarray, "n *shape"]:
-        """``n`` pictures from nothing; options as in :meth:`fill`."""
+        """Draw pictures from nothing.
+
+        Parameters
+        ----------
+        n
+            How many.
+        steps, order, temperature, mode, seed
+            As in :meth:`fill`.
+
+        Returns
+        -------
+        array
+            [n, height, width].
+
+        Examples
+        --------
+        >>> pictures.sample(3, steps=8, seed=0).shape
+        (3, 8, 8)
+        """
         blank = np.zeros(self.shape, dtype=np.uint8)
         nothing = np.zeros(self.shape[:2], dtype=bool)
         return self.fill(
             blank, nothing, draws=n, steps=steps, order=order, temperature=temperature, mode=mode, seed=seed
         )
 
-    @torch.no_grad()
     def trace(
         self,
         picture: Any,
@@ -121,33 +168,41 @@ class ImageModel(FittedModel):
     ) -> list[Moment]:
         """How one picture comes to be: what there is before every call, and what the model expects of the rest.
 
-        The last moment is the finished picture.
+        For looking at; :meth:`fill` gives the same picture without the way there.
+
+        Parameters
+        ----------
+        picture, known, steps, temperature, mode, seed
+            As in :meth:`fill`, of one picture.
+
+        Returns
+        -------
+        list of Moment
+            The last one is the finished picture.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> len(pictures.trace(digits[0], np.zeros((8, 8), dtype=bool), steps=4))
+        5
         """
         stack, given = self._question(picture, known)
         if len(stack) != 1:
             raise UserError(f"one picture is traced at a time, got {len(stack)}")
         if bool(given.all()):
             raise UserError("nothing of this picture is to be filled in, so there is no way to trace")
-        values = encoded(self.core, stack)
+        core = self._in(mode)
+        sampler = sampler_for(core, steps, temperature=temperature)
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
-        way, temperature, generator = self._way(steps, temperature, seed)
-        with self._in(mode):
-            chain, starts = self._groups(self.core.chain(Query(given, ~given).to(self.core.device), generator), way)
-            drawn = draw_in_groups(
-                self.core,
-                values.to(self.core.device),
-                chain,
-                starts,
-                generator,
-                temperature=temperature,
-                watch=lambda *now: seen.append(now),
-            )
+        assert isinstance(sampler, InGroups)  # a trace is taken in the model's own order
+        sampler = replace(sampler, watch=lambda *now: seen.append(now))
+        drawn = drawn_rows(core, encoded(core, stack), Query(given, ~given), seed=seed, sampler=sampler)
         moments = []
         for so_far, told, features in seen:
             expected = self.core.heads.distribution(features, 0).mean().to(so_far.dtype)
             shades = self._shades(torch.where(told, so_far, expected))[0]
             moments.append(Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), shades))
-        last = decoded(self.core, drawn)[0]
+        last = decoded(self.core, torch.from_numpy(drawn))[0]
         return [*moments, Moment(last, np.ones(self.shape, dtype=bool), last.astype(np.float64))]
 
     def _shades(self, values: Float[Tensor, "pictures variables"]) -> Float[np.ndarray, "pictures *shape"]:
@@ -160,42 +215,69 @@ class ImageModel(FittedModel):
     def _line(self) -> bool:
         return self.core.heads.of(0).levels == 0
 
-    @torch.no_grad()
     def log_prob(
         self, pictures: Any, *, known: Any = None, orders: int = 1, mode: str | None = None, seed: int = 0
     ) -> Float[np.ndarray, " pictures"]:
-        """log p of each picture in nats, of what is not ``known`` given the rest, averaged over ``orders`` orders.
+        """The log-likelihood of each picture, in nats: of what is not ``known`` given the rest.
 
-        The average is of probabilities (SFARM eq. 14): its logarithm rises with the number of orders. They are fixed by
-        the seed before a picture is seen, the same for all, so the average is a normalised density. ``known`` is one
-        mask [height, width], or one for each picture.
+        Parameters
+        ----------
+        pictures
+            A stack of pictures.
+        known
+            Booleans [height, width], or one such mask a picture; None scores whole pictures.
+        orders
+            Average the probability over so many orders (SFARM eq. 14), fixed by the seed before a picture is seen, so
+            that the average is a normalised density. Its logarithm rises with the number of orders; each costs a pass a
+            pixel.
+        mode
+            The masking mode to answer in.
+        seed
+            Decides the orders.
+
+        Returns
+        -------
+        array
+            One number a picture.
+
+        Examples
+        --------
+        >>> pictures.log_prob(digits[:2]).shape
+        (2,)
         """
         array = self._checked(pictures)
         given = self._masks(known, len(array))
-        orders = whole("orders", orders)
-        nats = torch.zeros(orders, len(array), dtype=torch.float64)
-        values, query = encoded(self.core, array), Query(given, ~given)
-        generator = torch.Generator().manual_seed(whole("seed", seed, 0))
-        everything = torch.ones(1, self.core.variables, dtype=torch.bool)
-        with self._in(mode):
-            for number in range(orders):
-                fixed = self.core.protocol
-                if fixed.random:
-                    fixed = Canonical(order=tuple(fixed.keys(everything, generator)[0].argsort().tolist()))
-                for rows in row_chunks(self.core, len(array)):
-                    chain = fixed.chain(query.rows(rows)).to(self.core.device)
-                    steps = self.core.step_log_prob(values[rows].to(self.core.device), chain)
-                    nats[number, rows] = steps.double().sum(dim=1).cpu()
-        return (nats.logsumexp(dim=0) - math.log(orders)).numpy()
+        query = Query(given, ~given)
+        return log_prob(self._in(mode), encoded(self.core, array), query, orders=orders, seed=seed)
 
     @torch.no_grad()
     def budget(self, pictures: Any, steps: int, *, points: int = 24, seed: int = 0) -> Budget:
         """Where ``steps`` calls for a whole picture should begin, measured on held-out pictures, and what they cost.
 
         Under a random order the mean surprise of a pixel depends on how many are known alone (ARDM), so it is measured
-        at some ``points`` and read off between them.
+        at some ``points`` and read off between them. Not for coupled colour.
+
+        Parameters
+        ----------
+        pictures
+            Held-out pictures.
+        steps
+            How many network calls a picture may take.
+        points
+            At how many sizes of what is known the surprise is measured.
+        seed
+            Decides which pixels are known then.
+
+        Returns
+        -------
+        Budget
+
+        Examples
+        --------
+        >>> pictures.budget(digits[:8], 6).calls
+        6
         """
-        if self._coupled:
+        if self.core.channels_in_turn > 1:
             raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
         array = self._checked(pictures)
         values, variables = encoded(self.core, array), self.core.variables
@@ -215,80 +297,25 @@ class ImageModel(FittedModel):
         return cheapest(loss, whole("steps", steps))
 
     def bits_per_dimension(self, pictures: Any, *, orders: int = 1, seed: int = 0) -> float:
-        """The mean of -log2 p over the number of values that a picture has."""
+        """The mean of -log2 p of pictures, over the number of values that a picture has.
+
+        Parameters
+        ----------
+        pictures
+            Held-out pictures.
+        orders, seed
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> pictures.bits_per_dimension(digits[:2]) > 0
+        True
+        """
         return float(-self.log_prob(pictures, orders=orders, seed=seed).mean() / (self.core.variables * math.log(2)))
-
-    @torch.no_grad()
-    def _drawn(
-        self,
-        values: Float[Tensor, "draws variables"],
-        known: Bool[Tensor, "draws variables"],
-        steps: int | Budget | None,
-        order: str,
-        temperature: float,
-        mode: str | None,
-        seed: int,
-    ) -> Float[Tensor, "draws variables"]:
-        if order not in ("model", "confidence"):
-            raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
-        if order == "confidence" and self._coupled:
-            raise UserError("order='confidence' is for grey pictures, or for channels as variables")
-        if order == "confidence" and isinstance(steps, Budget):
-            raise UserError("a measured budget belongs to the model's own order; give the number of steps")
-        steps, temperature, generator = self._way(steps, temperature, seed)
-        if bool(known.all()):
-            return values
-        device = self.core.device
-        parts = []
-        with self._in(mode):
-            for rows in row_chunks(self.core, len(values)):
-                query = Query(known[rows].to(device), ~known[rows].to(device))
-                part = values[rows].to(device)
-                if order == "confidence":
-                    calls = None if isinstance(steps, Budget) else steps
-                    parts.append(draw_by_confidence(self.core, part, query, calls, generator, temperature=temperature))
-                    continue
-                chain, starts = self._groups(self.core.chain(query, generator), steps)
-                parts.append(draw_in_groups(self.core, part, chain, starts, generator, temperature=temperature))
-        return torch.cat(parts).cpu()
-
-    def _way(
-        self, steps: int | Budget | None, temperature: float, seed: int
-    ) -> tuple[int | Budget | None, float, torch.Generator]:
-        """How pixels are drawn, checked."""
-        if isinstance(steps, Budget):
-            if self._coupled or steps.steps != self.core.variables:
-                raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
-        elif steps is not None:
-            steps = whole("steps", steps)
-        generator = torch.Generator(self.core.device).manual_seed(whole("seed", seed, 0))
-        return steps, positive("temperature", temperature), generator
-
-    @property
-    def _coupled(self) -> bool:
-        """Whether the channels of a pixel depend on each other in one call's answers."""
-        return isinstance(self.core.network, UNet) and bool(self.core.network.coupled)
-
-    def _groups(self, chain: Chain, steps: int | Budget | None) -> tuple[Chain, tuple[int, ...]]:
-        """The chain and where its calls begin. In coupled colour a group of pixels takes a call for each channel."""
-        if isinstance(steps, Budget):
-            # It was measured from nothing: what is known already is as much of its way.
-            known = steps.steps - chain.steps
-            return chain, (0, *(start - known for start in steps.starts if start > known))
-        if not self._coupled:
-            return chain, call_starts(chain.steps if steps is None else steps, chain.steps)
-        pixels = chain.order.unflatten(1, (-1, 3))
-        count = pixels.shape[1]
-        starts = call_starts(count if steps is None else steps, count)
-        parts = [pixels[:, start:end] for start, end in zip(starts, (*starts[1:], count), strict=True)]
-        # Within a group all reds, then all greens, then all blues: three calls.
-        order = torch.cat([part.transpose(1, 2).flatten(1) for part in parts], dim=1)
-        begins = [
-            3 * start + channel * (end - start)
-            for start, end in zip(starts, (*starts[1:], count), strict=True)
-            for channel in range(3)
-        ]
-        return Chain(chain.prefix, order, chain.variables), tuple(begins)
 
     def _question(
         self, picture: Any, known: Any
@@ -331,15 +358,12 @@ class ImageModel(FittedModel):
         channels = self.shape[2] if len(self.shape) == 3 else 1
         return torch.from_numpy(array.reshape(count, -1).repeat(channels, axis=1))
 
-    @contextmanager
-    def _in(self, mode: str | None) -> Iterator[None]:
-        network = self.core.network
+    def _in(self, mode: str | None) -> AnyOrderModel:
+        """The core, answering in this masking mode."""
         if mode is None:
-            yield
-            return
-        if not self.modes or not isinstance(network, UNet):
+            return self.core
+        if not self.modes:
             raise UserError(f"this model knows of no masking modes, so it cannot be told {mode!r}; leave mode out")
         if mode not in self.modes:
             raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
-        with network.told(self.modes.index(mode)):
-            yield
+        return self.core.in_mode(self.modes.index(mode))

@@ -1,26 +1,17 @@
-"""How to fit pictures: presets by size, and every option beside them."""
+"""How to fit pictures: every option and its default, and how SFARM trains its own sizes."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
-from anyorder.errors import UserError, nearest
-from anyorder.modalities.options import preset_options
+from anyorder.errors import UserError, nearest, whole
+from anyorder.modalities.options import PresetOptions, named
 from anyorder.training.options import Options
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "tiny": {"channels": 16, "blocks": 1, "levels": 2},
-    "small": {"channels": 32, "blocks": 1, "levels": 2, "patch": 2},
-    # SFARM's table 4; its widths on CIFAR-10 and at 64 x 64 are 256 in the entry and 128 in the blocks.
-    "mnist": {"channels": 32, "blocks": 4, "levels": 1},
-    "fashion_mnist": {"channels": 32, "blocks": 4, "levels": 1},
-    "cifar10": {"channels": 128, "entry": 256, "blocks": 32, "levels": 1, "attention": "every"},
-    "64x64": {"channels": 128, "entry": 256, "blocks": 16, "levels": 2, "attention": "every"},
-}
-# How SFARM trains those (table 4), under what the user says; the small ones take the defaults below.
+# How SFARM trains its presets (table 4), under what the user says; the small ones take the defaults below.
 RECIPES: dict[str, dict[str, Any]] = {
     "mnist": {"training": {"batch": 128, "learning_rate": 2e-4}},
     "fashion_mnist": {"head": "logistic", "training": {"batch": 128, "learning_rate": 2e-4}},
@@ -32,10 +23,10 @@ HEADS = ("auto", "bernoulli", "categorical", "logistic", "mixture")
 
 
 @dataclass(frozen=True)
-class ImageOptions:
+class ImageOptions(PresetOptions):
     """``preset`` sizes the U-Net; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
 
-    The papers' presets also bring their head and training (:meth:`read`). ``head``: ``bernoulli`` for two levels,
+    The papers' presets also bring their head and training (:meth:`usual`). ``head``: ``bernoulli`` for two levels,
     ``categorical``, ``logistic`` (one discretised logistic a pixel) or ``mixture`` of ``components`` of them; ``auto``
     takes the first that suits the number of levels. Masking ``auto`` is SFARM's mixture of modes, pixels at random
     twice as often as the six others together; ``{"name": "modes"}`` has them all alike. ``variables``, in colour:
@@ -43,11 +34,8 @@ class ImageOptions:
     its own (MAC).
     """
 
-    preset: str = "small"
-    network: Mapping[str, Any] = field(default_factory=lambda: {"name": "unet"})
-    protocol: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
-    masking: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
-    objective: Mapping[str, Any] = field(default_factory=lambda: {"name": "auto"})
+    network: Mapping[str, Any] = named("unet")
+    protocol: Mapping[str, Any] = named("auto")
     head: str = "auto"
     components: int = 5
     variables: str = "pixels"
@@ -65,32 +53,17 @@ class ImageOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, PRESETS)}")
+        super().__post_init__()
         if self.head not in HEADS:
             raise UserError(f"unknown head {self.head!r} of pictures; {nearest(self.head, HEADS)}")
-        if not isinstance(self.components, int) or self.components < 1:
-            raise UserError(f"components must be a whole number from 1 up, got {self.components!r}")
+        whole("components", self.components)
         if self.variables not in VARIABLES:
             raise UserError(f"unknown variables {self.variables!r} of pictures; {nearest(self.variables, VARIABLES)}")
-        if not 0 < self.validation_share < 1:
-            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
 
     @classmethod
-    def read(
-        cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, preset: str | None = None
-    ) -> ImageOptions:
-        """From a mapping such as a TOML file holds; ``minutes`` and ``preset`` win over it, and it over the recipe."""
-        said = dict(given or {})
-        recipe = dict(RECIPES.get(str(preset or said.get("preset")), {}))
-        training = dataclasses.replace(cls().training, **recipe.pop("training", {}))
-        return cls(**preset_options(cls, recipe | said, training, minutes=minutes, preset=preset))
-
-    def described_network(self, modes: int, coupled: int = 0) -> dict[str, Any]:
-        """The preset's sizes under what the user said of the network; other networks than the U-Net have their own."""
-        if self.network.get("name") != "unet":
-            return dict(self.network)
-        return {"modes": modes, "coupled": coupled, **PRESETS[self.preset], **self.network}
-
-    def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+    def usual(cls, options: Mapping[str, Any]) -> Self:
+        """The defaults, or the recipe of the preset that is named."""
+        made = cls()
+        recipe = dict(RECIPES.get(str(options.get("preset")), {}))
+        training = dataclasses.replace(made.training, **recipe.pop("training", {}))
+        return dataclasses.replace(made, training=training, **recipe)

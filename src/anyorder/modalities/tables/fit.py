@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import time
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.modalities.card import make_card
-from anyorder.modalities.tables.engines import Engine, Run, fit_engine
+from anyorder.modalities.fit import Run
+from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
-from anyorder.modalities.tables.options import Config
-from anyorder.training.curves import curves_to
-from anyorder.training.run import check_run, chosen_device, run_folder
+from anyorder.modalities.tables.options import TableOptions
+from anyorder.modalities.tables.race import Job
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import Missingness, check_missingness, with_indicators
 
@@ -51,37 +53,88 @@ def fit(
     engine
         ``"neural"``: a network; ``"trees"``: boosted trees, quick and strong on short tables; ``"auto"``, the default:
         both, blended by how well they do on held-out rows.
+    seed
+        Decides which rows are held out, the first weights and the order of training; the same seed, the same model.
     kinds
         Overrides of what a column is, such as ``{"zip": "categorical"}``.
+    missing
+        Marks that stand for an unknown cell, such as ``["?", "-999"]``.
+    drop
+        Columns to leave out.
     bounds
         The least and greatest value of a number column, such as ``{"age": (0, None)}``; ``(None, None)`` for none.
     missingness
         ``"ignore"``: a missing cell is never asked and never evidence. ``"joint"``: which cells are missing is modelled
         too, by one variable ``missing(COLUMN)`` for each column with holes (see :mod:`anyorder.variables.missingness`).
     config
-        Further options, as a TOML file holds them (see :class:`~anyorder.modalities.tables.options.Config`).
+        Further options, as a TOML file holds them (see :class:`~anyorder.modalities.tables.options.TableOptions`).
     checkpoint, resume
         A folder that keeps the state of the run; with ``resume`` a killed run goes on from there.
     log, tensorboard
         A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
+    progress
+        A bar with the time left, on standard error.
+    device
+        ``"auto"`` takes a graphics processor where there is one.
+
+    Returns
+    -------
+    TableModel
+
+    Examples
+    --------
+    >>> quick = {"training": {"steps": 20, "minutes": None}}
+    >>> ao.fit(frame, engine="neural", config=quick, seed=0)["price"].mean() > 0
+    True
     """
-    began = time.monotonic()
-    check_run(seed, checkpoint, resume=resume)
+    run = Run.start(
+        seed=seed,
+        checkpoint=checkpoint,
+        resume=resume,
+        log=log,
+        tensorboard=tensorboard,
+        progress=progress,
+        device=device,
+    )
     check_missingness(missingness)
-    settings = Config.read(config, minutes=minutes, engine=engine)
+    options = TableOptions.read(config, minutes=minutes, engine=engine)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
-    curves = curves_to(log, tensorboard)
-    folder = None if checkpoint is None else run_folder(Path(checkpoint))
-    run = Run(settings, schema, table, seed, chosen_device(device), folder, curves, resume, progress, began)
-    fitted = fit_engine(run)
-    arguments = {"seed": seed, "kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
+    fitted = fit_engine(Job(run, options, schema, table))
+    arguments: dict[str, Any] = {"kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     if bounds:
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
     if missingness != "ignore":
         arguments["missingness"] = missingness
-    return TableModel(fitted.core, make_card(fitted, settings, table, arguments))
+    card = make_card(
+        TableModel.modality,
+        data={
+            "rows": len(table),
+            "columns": [str(name) for name in table.columns],
+            "fingerprint": _fingerprint(table),
+        },
+        arguments={"seed": seed, **arguments},
+        config=options.to_json(),
+        training=fitted.training,
+        scores=fitted.scores,
+        chosen=fitted.chosen,
+    )
+    return TableModel(fitted.core, card)
+
+
+def _fingerprint(table: pd.DataFrame) -> str:
+    """A hash of the cells, to tell whether two models saw the same data."""
+    digest = hashlib.sha256()
+    for name in table.columns:
+        column = table[name]
+        try:
+            hashed = pd.util.hash_pandas_object(column, index=False)
+        except TypeError:
+            hashed = pd.util.hash_pandas_object(column.astype(str), index=False)
+        digest.update(str(name).encode())
+        digest.update(hashed.to_numpy().tobytes())
+    return digest.hexdigest()[:16]

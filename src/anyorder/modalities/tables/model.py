@@ -13,7 +13,7 @@ import torch
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.face import FittedModel
-from anyorder.model.likelihood import log_probs
+from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 from anyorder.questions.ask import reply_to
 from anyorder.questions.conditional import Conditional
@@ -35,7 +35,11 @@ from anyorder.variables.schema import Schema
 
 
 class TableModel(FittedModel):
-    """A fitted model of a table. Every method speaks in the columns, values and units of that table."""
+    """A fitted model of a table. Every method speaks in the columns, values and units of that table.
+
+    Made by :func:`anyorder.fit` or :func:`anyorder.load`. A question never changes a model, so many threads may ask
+    one.
+    """
 
     modality = "table"
     noun = "a table"
@@ -44,24 +48,115 @@ class TableModel(FittedModel):
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
-        """p(... | evidence), lazily: nothing runs until a number is asked for."""
+        """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
+
+        Parameters
+        ----------
+        evidence, **more
+            What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
+            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers.
+
+        Returns
+        -------
+        Conditional
+            Index it by a column for one distribution, or ask it for joint draws and probabilities.
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6, river="yes")["price"]
+        >>> low, high = price.quantile([0.05, 0.95])
+        >>> low < price.mean() < high
+        True
+        """
         return Conditional(self.core, {**(evidence or {}), **more})
 
     def asking(self, *names: str) -> Conditional:
-        """p(names), no evidence."""
+        """Ask about some columns without evidence: p(names). The other columns are marginalised out.
+
+        Parameters
+        ----------
+        *names
+            The columns to ask about.
+
+        Returns
+        -------
+        Conditional
+
+        Examples
+        --------
+        >>> model.asking("rooms", "price").sample(3, seed=0).columns.tolist()
+        ['rooms', 'price']
+        """
         return Conditional(self.core, asked=names)
 
     def __getitem__(self, name: str) -> Any:
-        """The marginal distribution of one column."""
+        """The marginal distribution of one column.
+
+        Parameters
+        ----------
+        name
+            The column.
+
+        Returns
+        -------
+        Answer
+
+        Examples
+        --------
+        >>> sorted(model["river"].probs())
+        ['no', 'yes']
+        """
         return self.given()[name]
 
     def ask(self, question: str, *, draws: int | None = None, seed: int = 0) -> Any:
-        """A typed question, such as ``"P(price > 30 | rooms=6)"``: an Estimate, an Answer, or a dict of them."""
+        """Answer a typed question, in the words of the command line.
+
+        For questions that come as text. In a program, :meth:`given` says the same and is checked by your editor.
+
+        Parameters
+        ----------
+        question
+            Such as ``"price | rooms=6"``, ``"P(price > 30 | rooms=6)"``, ``"E[price | river=yes]"``, ``"H(price)"`` or
+            ``"I(price; rooms)"``.
+        draws
+            How many draws stand for ranges among the evidence.
+        seed
+            Decides those draws.
+
+        Returns
+        -------
+        Estimate, Answer or dict
+            A number with its standard error, a distribution, or several of them by name.
+
+        Examples
+        --------
+        >>> 0 <= model.ask("P(price > 30 | rooms=6)") <= 1
+        True
+        """
         read = parse_question(question)
         return reply_to(read, self.schema, lambda e: self.given(e).using(draws=draws, seed=seed), question).only
 
     def prob(self, event: str, *, draws: int | None = None, seed: int = 0) -> Estimate:
-        """The probability of an event, given evidence or not: ``prob("price > 30 | rooms=6, age=30..40")``."""
+        """The probability of an event, given evidence or not.
+
+        Parameters
+        ----------
+        event
+            Such as ``"price > 30, river=yes | rooms=6"``.
+        draws, seed
+            As in :meth:`ask`.
+
+        Returns
+        -------
+        Estimate
+            A float that also carries its standard error (0 where the answer is exact).
+
+        Examples
+        --------
+        >>> more, fewer = model.prob("rooms > 5"), model.prob("rooms <= 5")
+        >>> round(more + fewer, 6)
+        1.0
+        """
         read = parse_question(event)
         if len(read.values) < len(read.asked) or read.form not in ("", "P"):
             raise UserError(f"prob needs an event, such as 'price > 30 | rooms=6', got {event!r}")
@@ -76,7 +171,29 @@ class TableModel(FittedModel):
         draws: int | None = None,
         seed: int = 0,
     ) -> Estimate:
-        """I(one; other | given) in nats, between two variables or two sets of them."""
+        """How much two columns, or two sets of columns, say about each other: I(one; other | given), in nats.
+
+        It is the model's, not the data's: of a badly fitted model it says nothing. Estimates near 0 may come out below
+        0.
+
+        Parameters
+        ----------
+        one, other
+            A column, or a list of them.
+        given
+            Evidence to condition on.
+        draws, seed
+            How many draws the outer mean is taken over, and what decides them.
+
+        Returns
+        -------
+        Estimate
+
+        Examples
+        --------
+        >>> model.mutual_information("price", "rooms", draws=64) > model.mutual_information("price", "door", draws=64)
+        True
+        """
         names = [[part] if isinstance(part, str) else list(part) for part in (one, other)]
         return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
 
@@ -99,12 +216,44 @@ class TableModel(FittedModel):
     ) -> NextQuestion:
         """Which unknown of a case is worth asking for next, for the sake of the columns ``about``.
 
-        ``row`` is what is known: a mapping, a Series or a frame of one row; unknown cells are candidates. Candidates
-        are ranked by mutual information with the target given what is known, in nats, per unit of ``costs``;
-        ``reward="variance"`` and ``"error"`` rank by the target's expected variance or error instead. ``groups`` names
-        columns that are measured together. ``budget`` is what is left to spend; ``price`` says how many nats a unit of
-        cost must bring at least, and ``least`` what any question must. ``at_once=q`` chooses q measurements whose
-        answers come together; ``look_ahead=2`` counts the best question that may follow.
+        Parameters
+        ----------
+        row
+            What is known: a mapping, a Series or a frame of one row. Unknown cells are candidates.
+        about
+            The column, or columns, to learn about.
+        candidates
+            Ask for these only.
+        groups
+            Columns that are measured together, by the name of the measurement.
+        costs
+            What each measurement costs; gains are ranked per unit of cost.
+        budget
+            What is left to spend.
+        price
+            How many nats a unit of cost must bring at least.
+        least
+            How many nats any question must bring.
+        reward
+            ``"information"``: mutual information with the target given what is known. ``"variance"`` and ``"error"``
+            rank by the target's expected variance or error instead.
+        at_once
+            Choose so many measurements whose answers come together.
+        look_ahead
+            2 counts the best question that may follow: slower, and worth it only where one answer decides what to ask
+            next.
+        draws, seed
+            How many draws stand for a candidate's answers, and what decides them.
+
+        Returns
+        -------
+        NextQuestion
+            The candidates in order, with gains, standard errors and a reason to stop if there is one.
+
+        Examples
+        --------
+        >>> model.next_question({"door": 1.0}, about="price", draws=64).best
+        'rooms'
         """
         names = [about] if isinstance(about, str) else list(about)
         measurements = Measurements.of(self.schema, names, candidates=candidates, groups=groups, costs=costs)
@@ -125,13 +274,35 @@ class TableModel(FittedModel):
     def log_prob(
         self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
     ) -> Any:
-        """One number a row, in nats: log p of its filled cells, jointly; unknown cells are marginalised out.
+        """The log-likelihood of every row, in nats and in the units of the data.
 
-        A model fitted with ``missingness="joint"`` scores the filled cells *and which cells are filled*, jointly: the
-        indicators first, then the values given them. Columns that the frame does not have are left out altogether.
-        ``given``: names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
-        ``orders`` > 1 averages the probability over that many orders (SFARM eq. 14).
-        ``unseen="missing"`` takes a level that was never seen in training for an unknown cell.
+        Filled cells count jointly; unknown cells, and columns that the frame does not have, are marginalised out. A
+        model fitted with ``missingness="joint"`` scores which cells are filled as well. To compare rows with different
+        cells filled, use :meth:`anomalies`: densities of different columns have different units.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars.
+        given
+            Names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
+        orders
+            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+        seed
+            Decides the orders.
+        unseen
+            ``"missing"`` takes a level that was never seen in training for an unknown cell; ``"refuse"`` is an error.
+
+        Returns
+        -------
+        Series
+            One number a row, of the frame's own library.
+
+        Examples
+        --------
+        >>> nats = model.log_prob(frame, given=["rooms", "river"])
+        >>> len(nats) == len(frame)
+        True
         """
         table = as_pandas(frame)
         marks = self._given_mask(table, given, (len(table), len(self.schema)))
@@ -144,25 +315,62 @@ class TableModel(FittedModel):
         values, observed = self.core.encoding.encode(table, unseen, evidence=only_given)
         known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
-        nats = log_probs(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
-        average = np.logaddexp.reduce(nats, axis=0) - np.log(orders)
+        average = log_prob(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
         self._warn_outside(table, observed & ~known & np.isneginf(average)[:, None])
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
     def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
-        """``n`` rows from the joint distribution.
+        """Draw rows from the joint distribution.
 
-        ``holes=True`` gives rows as they would be recorded, missing cells included; it needs a model fitted with
-        ``missingness="joint"``. The same seed gives the same rows with and without their holes.
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            The same seed gives the same rows.
+        holes
+            Rows as they would be recorded, missing cells included; needs a model fitted with ``missingness="joint"``.
+
+        Returns
+        -------
+        DataFrame
+
+        Examples
+        --------
+        >>> model.sample(5, seed=1).shape
+        (5, 4)
         """
         return self.given().sample(n, seed=seed, holes=holes)
 
     def fill(self, frame: Any, draws: int | None = None, seed: int = 0, *, unseen: Unseen = "refuse") -> Any:
-        """Unknown cells filled: by mean or most probable level, or by ``draws`` joint draws (a list of frames).
+        """Fill the unknown cells of a table; known cells come back as they are.
 
-        Known cells come back as they are. With ``unseen="missing"`` so do levels that were never seen in training,
-        which the model then does not hear of.
+        For analyses take ``draws``: a table filled by means understates every variance. Combine results of several
+        draws with :func:`anyorder.pool`.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars, with NaN or None where a cell is unknown.
+        draws
+            So many tables filled at random, jointly, in place of one filled by mean or most probable level.
+        seed
+            Decides the draws.
+        unseen
+            With ``"missing"`` levels never seen in training come back as they are, and the model does not hear of them.
+
+        Returns
+        -------
+        DataFrame, or a list of them with ``draws``
+
+        Examples
+        --------
+        >>> holes = frame.head(3).assign(price=None)
+        >>> bool(model.fill(holes)["price"].notna().all())
+        True
+        >>> len(model.fill(holes, draws=4, seed=0))
+        4
         """
         table = as_pandas(frame)
         if draws is None:
@@ -172,7 +380,30 @@ class TableModel(FittedModel):
         return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
-        """Hidden cells of rows not used in training against their conditionals: PIT, coverage, CRPS, log score."""
+        """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
+
+        On rows that were used in training the result is too good to mean anything.
+
+        Parameters
+        ----------
+        frame
+            Held-out rows.
+        seed
+            Decides which cells are hidden.
+        repeats
+            How often each row is used, with other cells hidden.
+
+        Returns
+        -------
+        Calibration
+            PIT values, coverage, CRPS and log score; it can draw itself.
+
+        Examples
+        --------
+        >>> share, error = model.calibration(held_out, seed=0).share(0.9)
+        >>> 0.5 < share <= 1
+        True
+        """
         return calibrate(self.core, as_pandas(frame), seed=seed, repeats=repeats)
 
     def conformal(
@@ -187,32 +418,153 @@ class TableModel(FittedModel):
     ) -> Conformal:
         """Intervals and sets whose coverage holds however wrong the model is, from rows not used in training.
 
-        ``given``: for evidence on just these columns. ``like``: for filling this table, whose holes the rows are given.
+        The guarantee is on average over rows like the held-out ones, not for each row. Where the model is calibrated
+        its own quantiles are as good and cheaper.
+
+        Parameters
+        ----------
+        frame
+            Held-out rows, exchangeable with those to come.
+        seed
+            Decides which cells are hidden.
+        given
+            For evidence on just these columns.
+        like
+            For filling this table, whose pattern of holes the held-out rows are given.
+        by_known
+            Adjust by how many cells are known.
+        unseen
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        Conformal
+
+        Examples
+        --------
+        >>> adjusted = model.conformal(held_out, given=["rooms", "river", "door"])
+        >>> low, high = adjusted.interval({"rooms": 6, "river": "no", "door": 0.5}, "price", level=0.8)
+        >>> bool(low < high)
+        True
         """
         table = None if like is None else as_pandas(like)
         held_out = as_pandas(frame)
         return conformal(self.core, held_out, given=given, like=table, by_known=by_known, seed=seed, unseen=unseen)
 
     def surprise(self, frame: Any, *, unseen: Unseen = "refuse") -> Any:
-        """-log p(cell | the rest of its row) for every known cell, in nats; a frame."""
+        """How surprising every known cell is given the rest of its row: -log p, in nats.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars.
+        unseen
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        DataFrame
+            NaN where a cell is unknown.
+
+        Examples
+        --------
+        >>> model.surprise(frame.head(3)).shape
+        (3, 4)
+        """
         return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
 
     def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> list[Anomaly]:
-        """The cells least probable given the rest of their rows."""
+        """The cells least probable given the rest of their rows: typing errors, broken sensors, rare cases.
+
+        An unlikely cell is not a wrong one; look at what the model expected instead.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars.
+        top
+            How many.
+        unseen
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        list of Anomaly
+            Row, column, value, what was expected and how surprising the value is.
+
+        Examples
+        --------
+        >>> odd = held_out.copy()
+        >>> odd.loc[odd.index[7], "price"] = 900.0
+        >>> model.anomalies(odd, top=1)[0].column
+        'price'
+        """
         return anomalies(self.core, as_pandas(frame), top=top, unseen=unseen)
 
     def coherence(self, frame: Any, seed: int = 0) -> Coherence:
-        """How much answers depend on the order, on these rows, and what averaging over orders gains."""
+        """How much answers depend on the order in which variables are asked for, and what averaging over orders gains.
+
+        A diagnostic: nothing forces a trained network to give the same joint density along every order.
+
+        Parameters
+        ----------
+        frame
+            Held-out rows.
+        seed
+            Decides the orders.
+
+        Returns
+        -------
+        Coherence
+
+        Examples
+        --------
+        >>> model.coherence(held_out, seed=0).spread >= 0
+        True
+        """
         return coherence(self.core, as_pandas(frame), seed=seed)
 
     def compress(self, data: Any, **options: Any) -> bytes:
-        """The rows of a frame in as few bytes as the model can."""
+        """The rows of a frame in as few bytes as the model can, without loss.
+
+        Pays where columns have few distinct values; nearly distinct numbers are mostly dictionary. Needs the extra
+        ``compress``. The same model, on the same kind of machine, gives the rows back.
+
+        Parameters
+        ----------
+        data
+            pandas or polars; its index is left out.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> model.decompress(model.compress(frame.head(20))).equals(frame.head(20))
+        True
+        """
         if options.pop("calls", None) is not None:
             raise UserError("calls are for texts; a row is coded one cell after the other")
         return compress_table(self.core, data)
 
     def decompress(self, data: bytes) -> pd.DataFrame:
-        """The rows that :meth:`compress` compressed with this model."""
+        """The rows that :meth:`compress` compressed with this model.
+
+        Parameters
+        ----------
+        data
+            What :meth:`compress` returned.
+
+        Returns
+        -------
+        DataFrame
+
+        Examples
+        --------
+        >>> len(model.decompress(model.compress(frame.head(5))))
+        5
+        """
         return decompress_table(self.core, data)
 
     def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:

@@ -3,113 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-import torch
 
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
+from anyorder.modalities.fit import Run, trainer
 from anyorder.modalities.tables.heads import head_for
-from anyorder.modalities.tables.options import Config
+from anyorder.modalities.tables.options import TableOptions
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
-from anyorder.networks.gaussian import GaussianNetwork, fit_moments
-from anyorder.networks.residual_mlp import ResidualMLP
+from anyorder.networks import networks
 from anyorder.protocols import protocols
 from anyorder.support.registry import describe
-from anyorder.training.curves import Curve
 from anyorder.training.loop import Trainer
-from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.progress import training_bar
 from anyorder.training.rows import Rows, encoded_rows
+from anyorder.variables.codecs import WarpName
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Schema
 
 
-def race(trainers: list[Trainer], settings: Config, show: bool) -> Trainer:
+@dataclass(frozen=True)
+class Job:
+    """A table to be fitted: under which rules, by which options, and what its columns are."""
+
+    run: Run
+    options: TableOptions
+    schema: Schema
+    table: pd.DataFrame
+
+
+def race(trainers: list[Trainer], job: Job) -> Trainer:
     """Give every candidate its trial, then the rest of the budget to the best of them."""
-    whole = 1 - settings.trial * (len(trainers) - 1)
-    with training_bar(show) as watch:
+    trial = job.options.trial
+    whole = 1 - trial * (len(trainers) - 1)
+    with training_bar(job.run.progress) as watch:
         if len(trainers) > 1:
-            for trainer in trainers:
-                if trainer.run(share=settings.trial / whole, watch=watch).interrupted:
+            for one in trainers:
+                if one.run(share=trial / whole, watch=watch).interrupted:
                     break
-        winner = max(trainers, key=lambda trainer: trainer.progress.best)
-        if not any(trainer.progress.interrupted for trainer in trainers):
+        winner = max(trainers, key=lambda one: one.progress.best)
+        if not any(one.progress.interrupted for one in trainers):
             winner.run(watch=watch)
     return winner
 
 
-def candidates(
-    settings: Config,
-    schema: Schema,
-    table: pd.DataFrame,
-    seed: int,
-    device: torch.device,
-    checkpoint: Path | None,
-    curves: Sequence[Curve],
-) -> list[Trainer]:
+def candidates(job: Job) -> list[Trainer]:
     """A trainer for every encoding that is to be tried, all on the same rows and judged on the same others."""
-    training, validation = split_rows(settings, table, seed)
-    if settings.network.get("name") == GaussianNetwork.name:
+    options, schema = job.options, job.schema
+    kind = networks.of(options.network)
+    if not kind.trainable:
         raise UserError(
-            "the network 'gaussian' is closed-form and not trained; choose 'residual_mlp', whose 'expert' it is"
+            f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
+            "choose one that is, such as 'residual_mlp'"
         )
-    mlp = settings.network.get("name") == ResidualMLP.name
-    if settings.encoding != "auto":
-        encodings = [settings.encoding]
+    if schema.pairs and kind.reads_order:
+        raise UserError(
+            f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
+            f"such as 'residual_mlp' or 'bidirectional_transformer'; {kind.name!r} cannot"
+        )
+    if options.encoding != "auto":
+        encodings: Sequence[str] = [options.encoding]
     else:
         lines = any(not variable.kind.has_levels for variable in schema.variables)
-        encodings = ["standard", "normal_scores"] if lines and mlp else ["normal_scores"]
-    budget = _share(settings.training, 1 - settings.trial * (len(encodings) - 1))
-    trainers: list[Trainer] = []
-    for name in encodings:
-        encoding = Encoding.fit(training, schema, name)  # type: ignore[arg-type]  # Config checked the name
-        rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
-        heads = [head_for(codec, settings.components, settings.heads) for codec in encoding.codecs]
-        reals = torch.tensor([head.levels == 0 for head in heads])
-        network = dict(settings.network)
-        if mlp:
-            network.setdefault("expert", name == "normal_scores" and int(reals.sum()) > 1)
-        protocol = protocols.build(settings.protocol)
-        model = AnyOrderModel.build(encoding, heads, network, protocol, seed=seed)
-        if schema.pairs and isinstance(model.network, ChainNetwork):
-            raise UserError(
-                f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
-                f"such as 'residual_mlp' or 'bidirectional_transformer'; {model.network.name!r} cannot"
-            )
-        if isinstance(model.network, ResidualMLP) and model.network.expert:
-            model.network.set_moments(*fit_moments(rows.values[:, reals], rows.observed[:, reals]))
-        objective = dict(settings.objective)
-        masking = _masking(settings.masking, model, rows)
-        trainers.append(
-            Trainer(
-                model.to(device),
-                objective_for(model, masking, **objective),
-                rows,
-                judges,
-                budget,
-                seed=seed,
-                checkpoint=None if checkpoint is None else checkpoint / f"{name}.checkpoint",
-                curves=curves,
-                label=name,
-            )
-        )
-    return trainers
+        encodings = kind.encodings if lines else kind.encodings[-1:]  # without numbers all encodings are one
+    budget = _share(options.training, 1 - options.trial * (len(encodings) - 1))
+    split = split_rows(options, job.table, job.run.seed)
+    prepared = [_prepared(job, name, *split) for name in encodings]
+    # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
+    spent = job.run.seconds / len(prepared)
+    if budget.minutes is not None:
+        spent = min(spent, 60 * budget.minutes * options.trial / 2)
+    return [
+        trainer(job.run, *parts, options.objective, budget, label=name, spent=spent)
+        for name, parts in zip(encodings, prepared, strict=True)
+    ]
+
+
+def _prepared(
+    job: Job, warp: str, training: pd.DataFrame, validation: pd.DataFrame
+) -> tuple[AnyOrderModel, Masking, Rows, Rows]:
+    """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
+    options = job.options
+    encoding = Encoding.fit(training, job.schema, cast(WarpName, warp))
+    rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
+    heads = [head_for(codec, options.components, options.heads) for codec in encoding.codecs]
+    reals = sum(head.levels == 0 for head in heads)
+    network = {**networks.of(options.network).defaults(warp, reals), **options.network}
+    model = AnyOrderModel.build(encoding, heads, network, protocols.build(options.protocol), seed=job.run.seed)
+    model.network.prepare(rows.values, rows.observed)
+    return model, _masking(options.masking, model, rows), rows, judges
 
 
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
     if described.get("name") != "auto":
         return maskings.build(_about_columns(described, model.schema, rows))
-    # A chain network learns only the steps of the chains it is shown, so it must be shown evidence and all the rest.
+    # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
     evidence = Cardinality(least=0, spare=1)
-    return EvidenceThenRest(evidence) if isinstance(model.network, ChainNetwork) else Univariate(evidence)
+    return EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
@@ -127,11 +123,11 @@ def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
     return described
 
 
-def split_rows(settings: Config, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_rows(options: TableOptions, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Rows to learn from and rows to judge by; the same ones for the same seed."""
     order = np.random.default_rng(seed).permutation(len(table))
-    most = min(settings.most_validation_rows, len(table) - 2)
-    held_out = int(np.clip(round(settings.validation_share * len(table)), 2, most))
+    most = min(options.most_validation_rows, len(table) - 2)
+    held_out = int(np.clip(round(options.validation_share * len(table)), 2, most))
     return table.iloc[order[held_out:]], table.iloc[order[:held_out]]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,11 @@ import torch
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
 from anyorder.errors import UserError
 from anyorder.masking import maskings
-from anyorder.modalities.card import run_card
+from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.options import TextOptions
 from anyorder.protocols import protocols
-from anyorder.training.curves import curves_to
-from anyorder.training.loop import Trainer
-from anyorder.training.objectives import objective_for
-from anyorder.training.progress import training_bar
-from anyorder.training.run import check_run, chosen_device, run_folder
 
 
 def fit_text(
@@ -58,11 +52,34 @@ def fit_text(
         The size of the network: ``tiny``, ``small`` (the default), ``medium``, ``mac``.
     validation
         Text to judge by; by default the last twentieth of the corpus is kept back for it.
+    seed
+        Decides the first weights and the order of training; the same seed gives the same model.
     config, checkpoint, resume, log, tensorboard
         As in :func:`anyorder.fit`; options are those of :class:`~anyorder.modalities.texts.options.TextOptions`.
+    progress
+        A bar with the time left, on standard error.
+    device
+        ``"auto"`` takes a graphics processor where there is one.
+
+    Returns
+    -------
+    TextModel
+
+    Examples
+    --------
+    >>> quick = {"training": {"steps": 5, "minutes": None}}
+    >>> ao.fit_text("to be or not to be, " * 20, length=16, preset="tiny", config=quick)
+    TextModel(length 16, 8 symbols)
     """
-    began = time.monotonic()
-    check_run(seed, checkpoint, resume=resume)
+    run = Run.start(
+        seed=seed,
+        checkpoint=checkpoint,
+        resume=resume,
+        log=log,
+        tensorboard=tensorboard,
+        progress=progress,
+        device=device,
+    )
     options = TextOptions.read(config, minutes=minutes, preset=preset)
     text = read_corpus(corpus)
     if not text:
@@ -79,38 +96,23 @@ def fit_text(
         codes, judges = codes[:-held_out], codes[-held_out:]
     else:
         judges = codes_of(alphabet, read_corpus(validation))
-    model = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
+    core = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
     auto = options.masking.get("name") == "auto"
-    masking = text_masking(alphabet, model.network) if auto else maskings.build(options.masking)
-    folder = None if checkpoint is None else run_folder(Path(checkpoint))
     # Evenly spread over the held-out text, none twice.
     rows = WindowRows(Windows(judges, length))
     spread = torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique()
-    trainer = Trainer(
-        model.to(chosen_device(device)),
-        objective_for(model, masking, **options.objective),
+    core, card = run_fit(
+        run,
+        core,
+        options,
+        text_masking(alphabet, core.network) if auto else maskings.build(options.masking),
         WindowRows(Windows(codes, length)),
         rows.take(spread),
-        options.training,
-        seed=seed,
-        checkpoint=None if folder is None else folder / "text.checkpoint",
-        curves=curves_to(log, tensorboard),
-        label="text",
-    )
-    trainer.progress.seconds = time.monotonic() - began  # preparation counts against the budget
-    trainer.take_up(resume=resume)
-    with training_bar(progress) as watch:
-        trainer.run(watch=watch)
-    core = trainer.finish().cpu()
-    card = run_card(
-        trainer,
-        time.monotonic() - began,
-        "nats per character, held-out text, random queries",
-        modality="text",
-        alphabet={"symbols": alphabet.symbols, "unit": alphabet.unit},
+        modality=TextModel.modality,
+        unit="nats per character, held-out text, random queries",
         data={"characters": len(text), "fingerprint": _fingerprint(text)},
-        arguments={"seed": seed, "length": length},
-        config=options.to_json(),
+        arguments={"length": length},
+        alphabet={"symbols": alphabet.symbols, "unit": alphabet.unit},
     )
     return TextModel(core, card)
 

@@ -19,12 +19,13 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.data.text import Alphabet, Windows, holes_in
-from anyorder.errors import UserError, nearest
+from anyorder.errors import UserError, whole
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.texts.scores import TextScores, score_text
-from anyorder.model import row_chunks
-from anyorder.model.few_steps import Budget, call_starts, cheapest, draw_by_confidence, draw_in_groups, surprise_matrix
-from anyorder.model.speculative import speculate
+from anyorder.model.few_steps import Budget, cheapest, sampler_for, surprise_matrix
+from anyorder.model.likelihood import log_prob
+from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, seeded
+from anyorder.model.speculative import Drafted
 from anyorder.query import Query
 from anyorder.tasks.compression import compress_text, decompress_text
 
@@ -44,7 +45,11 @@ class Filling:
 
 
 class TextModel(FittedModel):
-    """A fitted model of texts: fills, continues, scores and draws them."""
+    """A fitted model of texts: fills, continues, scores and draws them.
+
+    Made by :func:`anyorder.fit_text` or :func:`anyorder.load`. A window of :attr:`length` positions is what it sees at
+    once.
+    """
 
     modality = "text"
     noun = "texts"
@@ -63,19 +68,41 @@ class TextModel(FittedModel):
         return self.core.variables
 
     def fill(self, text: str, *, mark: str = "_", draws: int | None = None, seed: int = 0) -> Any:
-        """The holes of a text filled: greedily (one :class:`Filling`), or by ``draws`` joint draws (a list of them).
+        """Fill the holes of a text; what is given stays as it is.
 
-        Greedy takes the most probable character at each step of the chain; it is no draw, and not always the most
-        probable text. Texts longer than a window are filled window by window, from left to right.
+        Texts longer than a window are filled window by window, from left to right.
+
+        Parameters
+        ----------
+        text
+            A text with a ``mark`` wherever a character is missing.
+        mark
+            What stands for one missing character.
+        draws
+            So many joint draws. None fills greedily: the most probable character at each step, which is no draw, and
+            not always the most probable text.
+        seed
+            Decides the draws.
+
+        Returns
+        -------
+        Filling, or a list of them with ``draws``
+            The text, how sure each filled character is, and the log-probability of all that was filled in.
+
+        Examples
+        --------
+        >>> filled = texts.fill("the q__ck brown fox")
+        >>> len(filled.text), filled.holes
+        (19, (5, 6))
+        >>> len(texts.fill("the q__ck", draws=3, seed=0))
+        3
         """
-        if draws is not None and draws < 1:
-            raise UserError(f"draws must be 1 or more, got {draws}; leave it out for the greedy fill")
         holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
         codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
-        count, places = draws or 1, tuple(np.flatnonzero(holes).tolist())
+        count, places = 1 if draws is None else whole("draws", draws), tuple(np.flatnonzero(holes).tolist())
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
-        generator = torch.Generator(self.core.device).manual_seed(seed)
+        generator = seeded(self.core, seed)
         known = torch.from_numpy(~holes)
         for window, asked in _windows(known, self.length):
             part, chances = self._filled(values[:, window], known[window], asked, generator, greedy=draws is None)
@@ -98,51 +125,80 @@ class TextModel(FittedModel):
         calls: int | Budget | None = None,
         order: Literal["model", "confidence"] = "model",
     ) -> list[str]:
-        """``n`` texts of ``length`` positions (a whole window by default), all with the same beginning.
+        """Draw texts, from nothing or from a beginning.
 
-        One character a network call, or fewer calls: ``drafts`` characters at a time drafted and checked, which is the
-        same distribution (:mod:`anyorder.model.speculative`); or ``calls`` in all, each drawing several characters side
-        by side, which is not (:mod:`anyorder.model.few_steps`): a number, in equal groups, or a measured
-        :meth:`budget`. ``order="confidence"`` draws first where the model is surest, which is not the model's own
-        distribution either: such texts are less varied than the corpus.
+        Parameters
+        ----------
+        n
+            How many.
+        length
+            Positions of each text; a whole window by default.
+        beginning
+            What every text begins with.
+        seed
+            The same seed gives the same texts.
+        drafts
+            So many characters at a time are drafted and checked by one call: the model's own distribution in fewer
+            calls (:mod:`anyorder.model.speculative`). On a processor fewer calls are not always less time.
+        calls
+            So many network calls in all, or a measured :meth:`budget`; characters of one call are drawn side by side,
+            which is not the model's own distribution (:mod:`anyorder.model.few_steps`).
+        order
+            ``"confidence"`` draws first where the model is surest: easy on the eye, but less varied than the corpus.
+
+        Returns
+        -------
+        list of str
+
+        Examples
+        --------
+        >>> texts.sample(2, length=12, beginning="the ", seed=0)[0][:4]
+        'the '
         """
-        if order not in ("model", "confidence"):
-            raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
         if drafts is not None and (calls is not None or order == "confidence"):
             raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
-        if n < 1:
-            raise UserError(f"n must be 1 or more, got {n}")
+        n = whole("n", n)
         start = self.alphabet.check(beginning)
         size = self.length if length is None else length
         if not len(start) < size <= self.length:
             raise UserError(f"length must lie in {len(start) + 1}..{self.length}, got {size}")
-        values = torch.zeros(n, self.length, dtype=torch.float64)
-        values[:, : len(start)] = torch.from_numpy(start).double()
-        place = torch.arange(self.length)
-        query = Query((place < len(start)).expand(n, -1), ((place >= len(start)) & (place < size)).expand(n, -1))
-        device = self.core.device
-        generator = torch.Generator(device).manual_seed(seed)
-        parts = []
-        for rows in row_chunks(self.core, n):
-            chain = self.core.chain(query.rows(rows), torch.Generator().manual_seed(0)).to(device)
-            part = values[rows].float().to(device)
-            if order == "confidence":
-                if isinstance(calls, Budget):
-                    raise UserError("a measured budget belongs to the model's own order; give the number of calls")
-                parts.append(draw_by_confidence(self.core, part, query.rows(rows), calls, generator))
-            elif drafts is not None:
-                parts.append(speculate(self.core, part, chain, generator, drafts=drafts).values)
-            elif calls is not None:
-                parts.append(draw_in_groups(self.core, part, chain, call_starts(calls, chain.steps), generator))
-            else:
-                parts.append(self.core.draw(part, chain, generator))
-        drawn = torch.cat(parts).cpu()
-        return [self.alphabet.decode(row[:size].long().numpy()) for row in drawn]
+        sampler: Sampler = one_by_one if drafts is None else Drafted(drafts)
+        if calls is not None or order != "model":
+            sampler = sampler_for(self.core, calls, order)
+        values = torch.zeros(n, self.length)
+        values[:, : len(start)] = torch.from_numpy(start).float()
+        position = torch.arange(self.length)
+        known = position < len(start)
+        query = Query(known.expand(n, -1), (~known & (position < size)).expand(n, -1))
+        drawn = draws(self.core, values, query, seed=seed, sampler=sampler)
+        return [self.alphabet.decode(row[:size].astype(np.int64)) for row in drawn]
 
-    def log_prob(self, texts: Sequence[str], *, given: Any = None) -> Float[np.ndarray, " texts"]:
-        """log p of each text in nats, jointly, texts of at most a window.
+    def log_prob(
+        self, texts: Sequence[str], *, given: Any = None, orders: int = 1, seed: int = 0
+    ) -> Float[np.ndarray, " texts"]:
+        """The log-likelihood of each text, in nats, jointly.
 
-        ``given``: booleans [texts, positions] of which characters are evidence; positions beyond a text do not count.
+        Parameters
+        ----------
+        texts
+            A list of texts of at most a window each; for longer ones use :meth:`bits_per_character`.
+        given
+            Booleans [texts, positions] of which characters are evidence. Positions beyond a text do not count.
+        orders
+            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+        seed
+            Decides the orders.
+
+        Returns
+        -------
+        array
+            One number a text.
+
+        Examples
+        --------
+        >>> likely, unlikely = texts.log_prob(["the quick", "xqzjkvbwp"])
+        >>> bool(likely > unlikely)
+        True
         """
         values, observed = self._encoded(texts)
         known = torch.zeros_like(observed) if given is None else torch.as_tensor(np.asarray(given, dtype=bool))
@@ -153,47 +209,129 @@ class TextModel(FittedModel):
             )
         if known.shape[1] < self.length:
             known = torch.nn.functional.pad(known, (0, self.length - known.shape[1]))
-        return self.nats(values, Query(known & observed, observed & ~known))
-
-    @torch.no_grad()
-    def nats(self, values: Float[Tensor, "texts positions"], query: Query) -> Float[np.ndarray, " texts"]:
-        """log p(x_asked | x_evidence) of encoded texts."""
-        total = torch.zeros(len(values), dtype=torch.float64)
-        generator = torch.Generator().manual_seed(0)  # of the orders, under a random protocol
-        device = self.core.device
-        for rows in row_chunks(self.core, len(values)):
-            chain = self.core.chain(query.rows(rows), generator).to(device)
-            steps = self.core.step_log_prob(values[rows].float().to(device), chain)
-            total[rows] = steps.double().sum(dim=1).cpu()
-        return total.numpy()
+        return log_prob(self.core, values, Query(known & observed, observed & ~known), orders=orders, seed=seed)
 
     def bits_per_character(self, text: str, *, most: int | None = None) -> float:
-        """Of a long text cut into windows that do not overlap, each from nothing; ``most`` windows, evenly spread."""
+        """Bits per character of a long text, cut into windows that do not overlap, each read from nothing.
+
+        Parameters
+        ----------
+        text
+            Held-out text of the model's alphabet.
+        most
+            So many windows, evenly spread; all of them if None.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> texts.bits_per_character("the quick brown fox jumps over the lazy dog. ") > 0
+        True
+        """
         windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
-        everything = torch.ones(windows.shape, dtype=torch.bool)
-        nats = self.nats(windows, Query.marginal(everything))
+        nats = log_prob(self.core, windows, Query.marginal(torch.ones(windows.shape, dtype=torch.bool)))
         return float(-nats.mean() / (self.length * math.log(2)))
 
     def scores(self, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0) -> TextScores:
-        """Bits per character of a text: jointly, of marginals (M_card) and of scattered holes given the rest."""
+        """Bits per character of a text by kind of question: jointly, of random characters alone, of scattered holes.
+
+        Parameters
+        ----------
+        text
+            Held-out text.
+        most
+            So many windows, evenly spread; all of them if None.
+        holes
+            The share of characters that are hidden in the last kind.
+        seed
+            Decides which.
+
+        Returns
+        -------
+        TextScores
+            Means with standard errors over windows.
+
+        Examples
+        --------
+        >>> found = texts.scores("the quick brown fox jumps over the lazy dog. ", seed=0)
+        >>> found.conditional > 0
+        True
+        """
         return score_text(self, text, most=most, holes=holes, seed=seed)
 
-    def budget(self, text: str, calls: int, *, most: int = 64) -> Budget:
-        """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost."""
+    def budget(self, text: str, calls: int, *, most: int = 64, seed: int = 0) -> Budget:
+        """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost.
+
+        For :meth:`sample` and :meth:`compress`. Measuring takes a pass for every position; equal groups need none.
+
+        Parameters
+        ----------
+        text
+            Held-out text.
+        calls
+            How many network calls a window may take.
+        most
+            How many windows are measured.
+        seed
+            Decides the order, for a model without one of its own.
+
+        Returns
+        -------
+        Budget
+
+        Examples
+        --------
+        >>> texts.budget("the quick brown fox jumps over the lazy dog. " * 2, 4).calls
+        4
+        """
         windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
-        return cheapest(surprise_matrix(self.core, windows), calls)
+        return cheapest(surprise_matrix(self.core, windows, seed=seed), calls)
 
     def compress(self, data: Any, **options: Any) -> bytes:
-        """A text in as few bytes as the model can.
+        """A text in as few bytes as the model can, without loss.
 
-        ``calls``: the network calls for each window, or a measured :meth:`budget`; fewer are quicker and cost bytes.
+        Slow beside a general compressor: one network call a character and window. Needs the extra ``compress``. The
+        same model, on the same kind of machine, gives the text back.
+
+        Parameters
+        ----------
+        data
+            Any text; characters outside the alphabet are kept aside.
+        calls
+            Network calls for each window, or a measured :meth:`budget`: fewer are quicker and cost bytes.
+
+        Returns
+        -------
+        bytes
+
+        Examples
+        --------
+        >>> texts.decompress(texts.compress("the quick brown fox"))
+        'the quick brown fox'
         """
         if not isinstance(data, str):
             raise UserError(f"a model of texts compresses a text, got {type(data).__name__}")
         return compress_text(self.core, self.alphabet, data, **options)
 
     def decompress(self, data: bytes) -> str:
-        """The text that :meth:`compress` compressed with this model."""
+        """The text that :meth:`compress` compressed with this model.
+
+        Parameters
+        ----------
+        data
+            What :meth:`compress` returned.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> texts.decompress(texts.compress("the fox", calls=3))
+        'the fox'
+        """
         return decompress_text(self.core, self.alphabet, data)
 
     def _encoded(self, texts: Sequence[str]) -> tuple[Float[Tensor, "texts length"], Bool[Tensor, "texts length"]]:
@@ -211,7 +349,6 @@ class TextModel(FittedModel):
             observed[row, : len(codes)] = True
         return values, observed
 
-    @torch.no_grad()
     def _filled(
         self,
         values: Float[Tensor, "draws positions"],
@@ -223,18 +360,10 @@ class TextModel(FittedModel):
     ) -> tuple[Float[Tensor, "draws positions"], Float[Tensor, "draws positions"]]:
         """One window filled, and the log-probability of each filled character when it was chosen."""
         count, width = values.shape
-        padded = torch.nn.functional.pad(values, (0, self.length - width))
-        marks = (torch.nn.functional.pad(mask, (0, self.length - width)).expand(count, -1) for mask in (known, asked))
-        query = Query(*marks)
-        nats = torch.zeros(padded.shape, dtype=torch.float64)
-        filled = padded
-        if bool(asked.any()):
-            device = self.core.device
-            chain = self.core.chain(query, torch.Generator().manual_seed(0)).to(device)
-            drawn = self.core.draw(padded.float().to(device), chain, generator, greedy=greedy)
-            steps = self.core.step_log_prob(drawn, chain).double().cpu()
-            filled = drawn.double().cpu()
-            nats.scatter_(1, chain.order.clamp(min=0).cpu(), steps)
+        spare = (0, self.length - width)
+        query = Query(*(torch.nn.functional.pad(mask, spare).expand(count, -1) for mask in (known, asked)))
+        padded = torch.nn.functional.pad(values, spare).float()
+        filled, nats = scored_draws(self.core, padded, query, generator, greedy=greedy)
         return filled[:, :width], nats[:, :width]
 
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from anyorder.data.text import Windows
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality
+from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def score_text(
 def _bits(model: TextModel, windows: Tensor, known: Tensor, asked: Tensor) -> Float[Tensor, " windows"]:
     spare = (0, model.length - windows.shape[1])
     query = Query(*(torch.nn.functional.pad(mask, spare) for mask in (known, asked)))
-    return torch.from_numpy(-model.nats(torch.nn.functional.pad(windows, spare), query)) / math.log(2)
+    return torch.from_numpy(-log_prob(model.core, torch.nn.functional.pad(windows, spare), query)) / math.log(2)
 
 
 def bits_per(bits: Float[Tensor, " windows"], count: Float[Tensor, " windows"]) -> tuple[float, float]:

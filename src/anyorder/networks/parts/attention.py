@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
+from anyorder.networks.parts.dropout import Dropout
 from anyorder.networks.parts.positions import Turn
+
+# The sizes of text models. Windows are cut anywhere in a text, so that only distances mean something: rotary.
+SIZES: Mapping[str, Mapping[str, Any]] = {
+    "tiny": {"width": 64, "blocks": 2, "heads": 2, "positions": "rotary"},
+    "small": {"width": 128, "blocks": 4, "heads": 4, "positions": "rotary"},
+    "medium": {"width": 256, "blocks": 6, "heads": 8, "positions": "rotary"},
+    "mac": {"width": 768, "blocks": 12, "heads": 12, "positions": "rotary"},  # MAC's and ARDM's text8 model
+}
 
 
 class Cache:
@@ -63,7 +77,7 @@ class TransformerBlock(nn.Module):
         self.norm_mlp = nn.LayerNorm(width)
         self.rise = nn.Linear(width, 4 * width)
         self.fall = nn.Linear(4 * width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,
@@ -93,11 +107,32 @@ class TransformerBlock(nn.Module):
             else:
                 cache[layer].extend(keys, values)
             keys, values = cache[layer].keys, cache[layer].values
-        rate = self.dropout.p if self.training else 0.0
-        seen = F.scaled_dot_product_attention(queries, keys, values, visible, rate, is_causal=causal)
+        seen = attention(queries, keys, values, visible, causal=causal, dropout=self.dropout)
         tokens = tokens + self.dropout(self.project(seen.transpose(1, 2).reshape(batch, count, width)))
         out: Tensor = tokens + self.dropout(self.fall(F.gelu(self.rise(self.norm_mlp(tokens)))))
         return out
+
+
+def attention(
+    queries: Float[Tensor, "batch heads tokens head"],
+    keys: Float[Tensor, "batch heads keys head"],
+    values: Float[Tensor, "batch heads keys head"],
+    visible: Bool[Tensor, "#batch 1 tokens keys"] | None,
+    *,
+    causal: bool,
+    dropout: Dropout,
+) -> Float[Tensor, "batch heads tokens head"]:
+    """softmax(Q K^T / sqrt(d)) V over the keys that each token may look at."""
+    if not dropout.active:
+        return F.scaled_dot_product_attention(queries, keys, values, visible, is_causal=causal)
+    # Written out, since torch's own takes no generator for the weights that it drops.
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+    if causal:
+        visible = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
+    if visible is not None:
+        scores = scores.masked_fill(~visible, -torch.inf)
+    out: Tensor = dropout(scores.softmax(dim=-1)) @ values
+    return out
 
 
 def check_heads(width: int, heads: int) -> None:

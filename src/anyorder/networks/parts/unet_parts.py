@@ -12,6 +12,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from anyorder.networks.parts.dropout import Dropout
+
 LONGEST_WAVE = 10_000.0  # in steps, as in DDPM
 
 
@@ -47,18 +49,20 @@ class ResidualBlock(nn.Module):
         self.first = nn.Conv2d(entering, leaving, 3, padding=1)
         self.tell = nn.Linear(embedding, leaving) if embedding else None
         self.norm_second = norm(leaving)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.second = nn.Conv2d(leaving, leaving, 3, padding=1)
         self.pass_by = nn.Conv2d(entering, leaving, 1) if entering != leaving else nn.Identity()
         # The untrained block is the identity (or its projection): deep stacks start out well-behaved.
         nn.init.zeros_(self.second.weight)
 
     def forward(
-        self, pixels: Float[Tensor, "batch entering height width"], told: Float[Tensor, "batch embedding"] | None = None
+        self,
+        pixels: Float[Tensor, "batch entering height width"],
+        embedding: Float[Tensor, "batch embedding"] | None = None,
     ) -> Float[Tensor, "batch leaving height width"]:
         inner = self.norm_second(self.first(F.silu(self.norm_first(pixels))))
-        if self.tell is not None and told is not None:
-            inner = inner + self.tell(F.silu(told))[:, :, None, None]
+        if self.tell is not None and embedding is not None:
+            inner = inner + self.tell(F.silu(embedding))[:, :, None, None]
         inner = self.second(self.dropout(F.silu(inner)))
         out: Tensor = self.pass_by(pixels) + inner
         return out

@@ -21,7 +21,7 @@ class Trunk(nn.Module):
     """``blocks`` a level each way. ``attention``: after every block of the lowest level, in the middle, or nowhere."""
 
     def __init__(
-        self, channels: int, *, blocks: int, levels: int, attention: str, told: int, dropout: float = 0.0
+        self, channels: int, *, blocks: int, levels: int, attention: str, embedding: int, dropout: float = 0.0
     ) -> None:
         super().__init__()
         if blocks < 1 or levels < 1 or attention not in ATTENTION:
@@ -32,7 +32,7 @@ class Trunk(nn.Module):
         for level, size in enumerate(depths):
             here: list[nn.Module] = []
             for _ in range(blocks):
-                here.append(_Pair(kept[-1], size, told, dropout, attend=every and level == lowest))
+                here.append(_Pair(kept[-1], size, embedding, dropout, attend=every and level == lowest))
                 kept.append(size)
             if level < lowest:
                 here.append(Halve(size, depths[level + 1]))
@@ -40,13 +40,15 @@ class Trunk(nn.Module):
             down.append(nn.ModuleList(here))
         size = depths[-1]
         self.down = nn.ModuleList(down)
-        self.middle_first = ResidualBlock(size, size, told, dropout)
+        self.middle_first = ResidualBlock(size, size, embedding, dropout)
         self.middle_attention = PixelAttention(size) if attention != "none" else None
-        self.middle_second = ResidualBlock(size, size, told, dropout)
+        self.middle_second = ResidualBlock(size, size, embedding, dropout)
         for level in range(lowest, -1, -1):
             here = []
             for _ in range(blocks + 1):
-                here.append(_Pair(size + kept.pop(), depths[level], told, dropout, attend=every and level == lowest))
+                here.append(
+                    _Pair(size + kept.pop(), depths[level], embedding, dropout, attend=every and level == lowest)
+                )
                 size = depths[level]
             if level > 0:
                 here.append(Double(size, depths[level - 1]))
@@ -55,21 +57,21 @@ class Trunk(nn.Module):
         self.up = nn.ModuleList(up)
 
     def forward(
-        self, pixels: Float[Tensor, "batch channels height row"], told: Float[Tensor, "batch embedding"]
+        self, pixels: Float[Tensor, "batch channels height row"], embedding: Float[Tensor, "batch embedding"]
     ) -> Float[Tensor, "batch channels height row"]:
         aside = [pixels]
         for level in self.down:
             for block in level:  # type: ignore[attr-defined]
-                pixels = block(pixels, told) if isinstance(block, _Pair) else block(pixels)
+                pixels = block(pixels, embedding) if isinstance(block, _Pair) else block(pixels)
                 aside.append(pixels)
-        pixels = self.middle_first(pixels, told)
+        pixels = self.middle_first(pixels, embedding)
         if self.middle_attention is not None:
             pixels = self.middle_attention(pixels)
-        pixels = self.middle_second(pixels, told)
+        pixels = self.middle_second(pixels, embedding)
         for level in self.up:
             for block in level:  # type: ignore[attr-defined]
                 if isinstance(block, _Pair):
-                    pixels = block(torch.cat([pixels, aside.pop()], dim=1), told)
+                    pixels = block(torch.cat([pixels, aside.pop()], dim=1), embedding)
                 else:
                     pixels = block(pixels, tuple(aside[-1].shape[-2:]))
         return pixels
@@ -78,11 +80,11 @@ class Trunk(nn.Module):
 class _Pair(nn.Module):
     """A residual block, and attention behind it where it is wanted."""
 
-    def __init__(self, entering: int, leaving: int, told: int, dropout: float, *, attend: bool) -> None:
+    def __init__(self, entering: int, leaving: int, embedding: int, dropout: float, *, attend: bool) -> None:
         super().__init__()
-        self.block = ResidualBlock(entering, leaving, told, dropout)
+        self.block = ResidualBlock(entering, leaving, embedding, dropout)
         self.attention = PixelAttention(leaving) if attend else None
 
-    def forward(self, pixels: Tensor, told: Tensor) -> Tensor:
-        pixels = self.block(pixels, told)
+    def forward(self, pixels: Tensor, embedding: Tensor) -> Tensor:
+        pixels = self.block(pixels, embedding)
         return pixels if self.attention is None else self.attention(pixels)

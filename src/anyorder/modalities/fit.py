@@ -1,0 +1,147 @@
+"""What every fit does, whatever it is fitted to: check, start the clock, train, finish, write the card.
+
+A modality prepares an untrained core and its rows; :func:`run_fit` does the rest. Tables try several encodings, each
+with a :func:`trainer` of its own, and run them by turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from anyorder.masking import Masking
+from anyorder.modalities.card import make_card
+from anyorder.modalities.options import FitOptions
+from anyorder.model import AnyOrderModel
+from anyorder.training.curves import Curve, curves_to
+from anyorder.training.loop import Trainer
+from anyorder.training.objectives import objective_for
+from anyorder.training.options import Options
+from anyorder.training.progress import training_bar
+from anyorder.training.rows import RowSource
+from anyorder.training.run import check_run, chosen_device, run_folder
+
+
+@dataclass(frozen=True)
+class Run:
+    """Under which rules a fit runs. ``began`` is when: preparation counts against the budget."""
+
+    seed: int
+    device: torch.device
+    folder: Path | None
+    curves: Sequence[Curve]
+    resume: bool
+    progress: bool
+    began: float
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        seed: int,
+        checkpoint: str | Path | None,
+        resume: bool,
+        log: str | Path | None,
+        tensorboard: str | Path | None,
+        progress: bool,
+        device: str,
+    ) -> Run:
+        """Check what a user said of the run, and start its clock."""
+        began = time.monotonic()
+        check_run(seed, checkpoint, resume=resume)
+        folder = None if checkpoint is None else run_folder(Path(checkpoint))
+        return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began)
+
+    @property
+    def seconds(self) -> float:
+        """How long the run has taken so far."""
+        return time.monotonic() - self.began
+
+
+def trainer(
+    run: Run,
+    core: AnyOrderModel,
+    masking: Masking,
+    training: RowSource,
+    validation: RowSource,
+    objective: Mapping[str, Any],
+    options: Options,
+    *,
+    label: str,
+    spent: float,
+) -> Trainer:
+    """A trainer that goes on where an earlier run of the same name stopped, if that is wanted.
+
+    ``spent``: the seconds of its budget that preparation has used up.
+    """
+    made = Trainer(
+        core.to(run.device),
+        objective_for(core, masking, **objective),
+        training,
+        validation,
+        options,
+        seed=run.seed,
+        checkpoint=None if run.folder is None else run.folder / f"{label}.checkpoint",
+        curves=run.curves,
+        label=label,
+    )
+    made.progress.seconds = spent
+    made.take_up(resume=run.resume)
+    return made
+
+
+def run_fit(
+    run: Run,
+    core: AnyOrderModel,
+    options: FitOptions,
+    masking: Masking,
+    training: RowSource,
+    validation: RowSource,
+    *,
+    modality: str,
+    unit: str,
+    data: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    **facts: Any,
+) -> tuple[AnyOrderModel, dict[str, Any]]:
+    """The trained core and its card. ``unit`` says what held-out scores count; ``facts`` are the modality's own."""
+    one = trainer(
+        run,
+        core,
+        masking,
+        training,
+        validation,
+        options.objective,
+        options.training,
+        label=modality,
+        spent=run.seconds,
+    )
+    with training_bar(run.progress) as watch:
+        one.run(watch=watch)
+    core = one.finish().cpu()
+    card = make_card(
+        modality,
+        data=data,
+        arguments={"seed": run.seed, **arguments},
+        config=options.to_json(),
+        training=training_facts(core, one, run.seconds),
+        scores={"unit": unit, "held_out": one.progress.best},
+        **facts,
+    )
+    return core, card
+
+
+def training_facts(core: AnyOrderModel, one: Trainer | None, seconds: float) -> dict[str, Any]:
+    """What a card says of the training; a model that was only grown has no trainer."""
+    return {
+        "steps": one.progress.step if one else 0,
+        "best_step": one.progress.best_step if one else 0,
+        "interrupted": one.progress.interrupted if one else False,
+        "seconds": round(seconds, 2),
+        "parameters": sum(parameter.numel() for parameter in core.parameters()),
+    }

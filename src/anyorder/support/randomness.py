@@ -1,0 +1,45 @@
+"""Randomness of one's own: torch draws from a given generator, for one thread and for a while.
+
+Torch's layers take their first weights from the generator of the whole process. Seeding that one, even inside
+``torch.random.fork_rng``, is seen by every other thread: models built side by side would differ from models built one
+after the other, and a caller would find the random state changed. A function mode belongs to its thread alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+DRAWS = {
+    *(torch.bernoulli, torch.multinomial, torch.normal, torch.poisson, torch.rand, torch.rand_like, torch.randint),
+    *(torch.randint_like, torch.randn, torch.randn_like, torch.randperm),
+    *(Tensor.bernoulli, Tensor.bernoulli_, Tensor.cauchy_, Tensor.exponential_, Tensor.geometric_, Tensor.log_normal_),
+    *(Tensor.multinomial, Tensor.normal_, Tensor.random_, Tensor.uniform_),
+    # Those of nn.init that pass themselves on to a mode; the others are met at the methods above.
+    *(nn.init.kaiming_normal_, nn.init.kaiming_uniform_, nn.init.normal_, nn.init.trunc_normal_, nn.init.uniform_),
+}
+"""What draws, and takes a generator."""
+
+
+class drawing_from(TorchFunctionMode):  # noqa: N801 (used like a function, in a with statement)
+    """Within, whatever draws and names no generator draws from this one."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self.generator = generator
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        named = dict(kwargs or {})
+        if func in DRAWS and named.get("generator") is None:
+            named["generator"] = self.generator
+        return func(*args, **named)

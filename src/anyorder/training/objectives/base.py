@@ -1,0 +1,64 @@
+"""The contract of an objective: what training maximises, as the steps that a batch counts and their weights.
+
+Cells that are missing are never known and never asked. A column's own missing-indicator is hidden from it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from anyorder.masking import Masking
+from anyorder.model import AnyOrderModel
+from anyorder.protocols import Protocol
+
+
+@dataclass(frozen=True)
+class Scores:
+    """log p of the steps that a batch counts in model units, its shift to the units of the data, and its weight."""
+
+    log_prob: Float[Tensor, "batch steps"]
+    log_det: Float[Tensor, "batch steps"]
+    weight: Float[Tensor, "batch steps"]
+
+    def mean(self) -> Float[Tensor, ""]:
+        """Nats per counted step."""
+        return ((self.log_prob + self.log_det) * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
+
+    def total(self, floor: float) -> tuple[float, float]:
+        """Sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others."""
+        log_prob = self.log_prob.double().nan_to_num(nan=floor).clamp(min=floor)
+        total = (log_prob + self.log_det.double()) * self.weight.double()
+        return total.sum().item(), self.weight.double().sum().item()
+
+
+@dataclass(frozen=True)
+class Objective(ABC):
+    """A way to draw steps and score them. Fields after ``protocol`` are the options of a final subclass."""
+
+    name: ClassVar[str]
+
+    masking: Masking
+    protocol: Protocol
+    reweight: bool = False
+
+    @abstractmethod
+    def scores(
+        self,
+        model: AnyOrderModel,
+        values: Float[Tensor, "batch variables"],
+        observed: Bool[Tensor, "batch variables"],
+        log_det: Float[Tensor, "batch variables"],
+        generator: torch.Generator,
+    ) -> Scores:
+        """Draw one query a row and score its steps; ``log_det`` carries each cell into the units of the data."""
+
+
+def log_prob_beside(model: AnyOrderModel, values: Tensor, known: Tensor) -> Tensor:
+    """log p(x_i | x_known) by one pass: who may not see all of what is known is not counted."""
+    return model.heads.log_prob_beside(model.one_pass(values, known), values)

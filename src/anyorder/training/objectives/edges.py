@@ -1,0 +1,46 @@
+"""``edges``: the pass of ``parallel``, but each edge (i, e) counted as often as inference walks it (MAC eq. 6).
+
+By closed form under M_card and a canonical order, by the one edge that was drawn otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from anyorder.masking import Cardinality
+from anyorder.model import AnyOrderModel
+from anyorder.protocols import Canonical
+from anyorder.training.induced import Induced, edge_weights
+from anyorder.training.objectives.base import Objective, Scores, log_prob_beside
+from anyorder.training.unbiased_edges import fair_edges
+
+
+@dataclass(frozen=True)
+class Edges(Objective):
+    """One pass, its edges weighted as inference walks them: exactly MAC eq. 6 without ``reweight``."""
+
+    name: ClassVar[str] = "edges"
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        complete = bool(observed.all())
+        induced = Induced(self.masking, self.protocol, reweight=self.reweight, prefix="visits")
+        paired = bool(model.schema.pairs)
+        drawn = induced.draw(batch, variables, generator, None if complete or paired else observed)
+        known = drawn.known
+        if complete and not paired and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
+            weight = edge_weights(known, self.protocol).to(log_det.dtype)
+        else:
+            weight = torch.zeros_like(log_det)
+            row = (drawn.next >= 0).nonzero()[:, 0]
+            weight[row, drawn.next[row]] = 1.0
+        if paired:
+            fair = fair_edges(drawn, observed, model.schema.partners)
+            known, weight = fair.known, weight * (fair.weight > 0)
+        return Scores(log_prob_beside(model, values, known), log_det, weight)

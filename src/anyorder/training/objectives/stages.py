@@ -1,0 +1,48 @@
+"""``stages``: one pass of a mask network at a uniformly drawn step of a masking mode's trajectory (SFARM eqs. 8 to 10).
+
+The pixels that may be next are weighted by their transition probabilities; the network hears of the mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.model import AnyOrderModel
+from anyorder.training.objectives.base import Objective, Scores
+
+
+@dataclass(frozen=True)
+class Stages(Objective):
+    """For a masking mode or a mixture of them. ``untold``: how often the network does not hear of a row's mode.
+
+    Whoever asks for a picture with an arbitrary mask has no mode to name, so that must be learned as well.
+    """
+
+    name: ClassVar[str] = "stages"
+
+    untold: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.masking.staged:
+            raise UserError("the objective 'stages' needs a masking of modes (random_pixels, left_to_right, ... modes)")
+        if self.reweight:
+            raise UserError("the objective 'stages' has weights of its own: leave reweight out, or use 'parallel'")
+
+    def scores(
+        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
+    ) -> Scores:
+        batch, variables = values.shape
+        stage = self.masking.stage(batch, variables, generator)
+        modes = None
+        if model.network.modes:
+            unheard = torch.rand(batch, generator=generator, device=generator.device) < self.untold
+            modes = stage.mode.masked_fill(unheard, model.network.modes)
+        features = model.staged_pass(values, stage.known & observed, modes)
+        following = (stage.next & observed).to(log_det.dtype)
+        weight = following / following.sum(dim=1, keepdim=True).clamp(min=1)
+        return Scores(model.heads.log_prob_beside(features, values), log_det, weight)

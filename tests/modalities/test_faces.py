@@ -1,0 +1,233 @@
+"""One contract, three faces: whatever a model is a model of, it is saved, seeded, refused and asked alike."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+import anyorder as ao
+from anyorder.modalities.face import FittedModel
+
+from texts import CORPUS
+
+THREADS, QUESTIONS = 8, 60
+BRIEF = {"minutes": None, "steps": 8, "threads": 1, "validation_queries": 8}
+
+
+@dataclass(frozen=True)
+class Face:
+    """A modality: how to fit it with a seed, and questions to it, each with a seed of its own."""
+
+    cls: type[FittedModel]
+    fit: Callable[..., Any]
+    questions: tuple[Callable[[Any, int], Any], ...]
+    refusals: tuple[tuple[Callable[[Any], Any], str], ...]
+
+
+def frame(rows: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, rows)
+    return pd.DataFrame(
+        {
+            "x": np.round(rng.normal(kind, 0.5), 3),
+            "count": rng.poisson(4 + kind),
+            "kind": np.array(["a", "b", "c"])[kind],
+            "rain": np.where(rng.random(rows) < 0.5, 0.0, np.round(rng.random(rows), 4)),
+        }
+    )
+
+
+def fit_table(seed: int = 0, **more: Any) -> ao.TableModel:
+    config = {"training": BRIEF, "trees": {"members": 1, "rounds": 5}, "network": {"name": "residual_mlp", "width": 16}}
+    return ao.fit(frame(), seed=seed, config=config, **more)
+
+
+def fit_text(seed: int = 0, **more: Any) -> ao.TextModel:
+    return ao.fit_text(CORPUS, length=16, preset="tiny", config={"training": BRIEF}, seed=seed, **more)
+
+
+def digits() -> np.ndarray:
+    return np.asarray(load_digits().images[:40] // 4, dtype=np.uint8)
+
+
+def fit_pictures(seed: int = 0, **more: Any) -> ao.ImageModel:
+    config = {"training": BRIEF, "network": {"name": "unet", "channels": 8, "blocks": 1, "dropout": 0.1}}
+    return ao.fit_images(digits(), preset="tiny", config=config, seed=seed, **more)
+
+
+HALF = np.arange(64).reshape(8, 8) % 8 < 4
+
+FACES = {
+    "table": Face(
+        ao.TableModel,
+        fit_table,
+        (
+            lambda m, s: m.given(count=4).sample(3, seed=s),
+            lambda m, s: m.log_prob(frame(5), orders=2, seed=s),
+            lambda m, s: m.fill(frame(4).assign(x=None), draws=1, seed=s)[0],
+            lambda m, s: m.given(kind="b")["x"].quantile([0.1, 0.9]),
+            lambda m, s: float(m.given(count="3..5").using(draws=16, seed=s)["x"].mean()),
+        ),
+        (
+            (lambda m: m.given(nothing=1), "did you mean|valid names"),
+            (lambda m: m.sample(-1), "rows"),
+            (lambda m: m.log_prob(frame(2), orders=0), "orders must be"),
+            (lambda m: m.log_prob(frame(2), seed=-1), "seed must be"),
+            (lambda m: m.fill(frame(2), draws=0), "draws must be"),
+        ),
+    ),
+    "text": Face(
+        ao.TextModel,
+        fit_text,
+        (
+            lambda m, s: m.sample(2, length=8, seed=s),
+            lambda m, s: m.log_prob(["the fox", "dog"], orders=2, seed=s),
+            lambda m, s: [one.text for one in m.fill("t_e f_x", draws=2, seed=s)],
+            lambda m, s: m.sample(1, length=8, drafts=3, seed=s),
+            lambda m, s: m.sample(1, length=8, calls=3, seed=s),
+        ),
+        (
+            (lambda m: m.sample(0), "n must be"),
+            (lambda m: m.log_prob(["fox"], orders=0), "orders must be"),
+            (lambda m: m.log_prob(["fox"], seed=-1), "seed must be"),
+            (lambda m: m.fill("f_x", draws=0), "draws must be"),
+            (lambda m: m.sample(1, calls=0), "calls must be"),
+            (lambda m: m.sample(1, order="best"), "unknown order"),
+        ),
+    ),
+    "images": Face(
+        ao.ImageModel,
+        fit_pictures,
+        (
+            lambda m, s: m.fill(digits()[0], HALF, steps=4, seed=s),
+            lambda m, s: m.fill(digits()[0], HALF, steps=4, seed=s, mode="left_to_right"),
+            lambda m, s: m.log_prob(digits()[:2], known=HALF, orders=2, seed=s, mode="interior_patch"),
+            lambda m, s: m.log_prob(digits()[:2], known=HALF, seed=s),
+            lambda m, s: m.sample(1, steps=3, seed=s, order="confidence"),
+        ),
+        (
+            (lambda m: m.sample(0), "draws must be|n must be"),
+            (lambda m: m.log_prob(digits()[:1], orders=0), "orders must be"),
+            (lambda m: m.log_prob(digits()[:1], seed=-1), "seed must be"),
+            (lambda m: m.sample(1, steps=0), "calls must be|steps must be"),
+            (lambda m: m.sample(1, order="best"), "unknown order"),
+            (lambda m: m.sample(1, mode="sideways"), "unknown masking mode"),
+            (lambda m: m.compress(digits()), "cannot compress"),
+        ),
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=FACES)
+def face(request: pytest.FixtureRequest) -> Face:
+    return FACES[request.param]
+
+
+@pytest.fixture(scope="module")
+def model(face: Face) -> Any:
+    return face.fit()
+
+
+def plain(answer: Any) -> Any:
+    """An answer as something that ``==`` compares to the last bit."""
+    if isinstance(answer, pd.DataFrame | pd.Series):
+        return answer.to_json(double_precision=15)
+    if isinstance(answer, np.ndarray):
+        return answer.tobytes()
+    return repr(answer)
+
+
+def asked(face: Face, model: Any, number: int) -> Any:
+    return plain(face.questions[number % len(face.questions)](model, number))
+
+
+def test_the_card_says_what_it_is(face: Face, model: Any) -> None:
+    assert isinstance(model, face.cls)
+    assert model.card["modality"] == face.cls.modality
+    assert {"created", "versions", "data", "arguments", "config", "training", "scores"} <= set(model.card)
+    assert {"steps", "best_step", "interrupted", "seconds", "parameters"} <= set(model.card["training"])
+    assert model.card["arguments"]["seed"] == 0
+
+
+def test_saved_and_loaded_it_answers_bit_for_bit(face: Face, model: Any, tmp_path: Path) -> None:
+    model.save(tmp_path / "one.anyorder")
+    again = ao.load(tmp_path / "one.anyorder")
+    assert type(again) is face.cls
+    assert again.card == model.card
+    for number in range(len(face.questions)):
+        assert asked(face, again, number) == asked(face, model, number)
+
+
+def test_it_travels_as_bytes_of_a_file(face: Face, model: Any) -> None:
+    state = model.__getstate__()
+    assert isinstance(state, bytes)
+    assert b"sha256" in state
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert asked(face, again, 0) == asked(face, model, 0)
+    with pytest.raises(ao.UserError, match=r"damaged|not one of"):
+        face.cls.__new__(face.cls).__setstate__(state[: len(state) // 2])
+
+
+def test_seeds_decide(face: Face, model: Any) -> None:
+    for question in face.questions:
+        assert plain(question(model, 5)) == plain(question(model, 5))
+    drawn = {plain(face.questions[0](model, seed)) for seed in range(6)}
+    assert len(drawn) > 1
+
+
+def test_another_seed_fits_another_model(face: Face, model: Any) -> None:
+    same, other = face.fit(seed=0), face.fit(seed=1)
+    assert asked(face, same, 0) == asked(face, model, 0)
+    every = range(len(face.questions))
+    assert [asked(face, other, number) for number in every] != [asked(face, model, number) for number in every]
+
+
+def test_mistakes_are_refused_by_name(face: Face, model: Any) -> None:
+    for mistake, words in face.refusals:
+        with pytest.raises(ao.UserError, match=words):
+            mistake(model)
+
+
+def test_many_threads_get_the_answers_of_one(face: Face, model: Any) -> None:
+    before = {name: tensor.clone() for name, tensor in model.core.state_dict().items()}
+    alone = [asked(face, model, number) for number in range(QUESTIONS)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        jobs = [[pool.submit(asked, face, model, number) for number in range(QUESTIONS)] for _ in range(THREADS)]
+        for answers in jobs:
+            assert [job.result() for job in answers] == alone
+    assert [asked(face, model, number) for number in range(len(face.questions))] == alone[: len(face.questions)]
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.core.state_dict().items())
+
+
+def test_fits_side_by_side_are_those_in_sequence(face: Face) -> None:
+    alone = [asked(face, face.fit(seed=seed), 0) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        fitted = list(pool.map(lambda seed: face.fit(seed=seed), range(4)))
+    assert [asked(face, one, 0) for one in fitted] == alone
+
+
+def test_the_callers_random_state_is_left_alone(face: Face) -> None:
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002 (the caller's habit, not ours)
+    random.seed(3)
+    before = (torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate())  # noqa: NPY002
+    one = face.fit(seed=0)
+    torch.manual_seed(4)
+    assert asked(face, face.fit(seed=0), 0) == asked(face, one, 0)  # nor does it decide anything
+    torch.manual_seed(3)
+    for number in range(len(face.questions)):
+        asked(face, one, number)
+    after = (torch.get_rng_state().tolist(), repr(np.random.get_state()), random.getstate())  # noqa: NPY002
+    assert after == before

@@ -1,0 +1,97 @@
+"""What a user calls is documented: parameters, what comes back, and an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_digits
+
+import anyorder as ao
+from anyorder.modalities.face import FittedModel
+
+from texts import CORPUS
+
+CLASSES = (FittedModel, ao.TableModel, ao.TextModel, ao.ImageModel)
+ABSTRACT = {"FittedModel.compress", "FittedModel.decompress"}  # each face that can has its own
+FUNCTIONS = (ao.fit, ao.fit_text, ao.fit_images, ao.load, ao.pool, ao.compress, ao.decompress)
+
+
+def houses(rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    rooms = rng.integers(3, 9, rows)
+    river = rng.random(rows) < 0.3
+    return pd.DataFrame(
+        {
+            "rooms": rooms,
+            "river": np.where(river, "yes", "no"),
+            "door": np.round(rng.random(rows), 3),
+            "price": np.round(6.0 * rooms + 5 * river + rng.normal(0, 2, rows), 2),
+        }
+    )
+
+
+def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for function in FUNCTIONS:
+        yield function.__name__, function
+    for cls in CLASSES:
+        for name, member in vars(cls).items():
+            public = name == "__getitem__" or not name.startswith("_")
+            if public and inspect.isfunction(member) and f"{cls.__name__}.{name}" not in ABSTRACT:
+                yield f"{cls.__name__}.{name}", member
+
+
+CALLABLES = dict(callables())
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the examples may speak of."""
+    frame = houses(200, 0)
+    digits = load_digits().images.astype(np.uint8)[:60]
+    table = {"training": {"steps": 300, "minutes": None}, "trees": {"rounds": 30}}
+    brief = {"training": {"steps": 60, "minutes": None, "threads": 1}}
+    return {
+        "ao": ao,
+        "frame": frame,
+        "held_out": houses(60, 1),
+        "model": ao.fit(frame, config=table, seed=0),
+        "texts": ao.fit_text(CORPUS, length=24, preset="tiny", config=brief, seed=0),
+        "digits": digits,
+        "pictures": ao.fit_images(digits, preset="tiny", config={"training": {"steps": 10, "minutes": None}}, seed=0),
+        "folder": tmp_path_factory.mktemp("examples"),
+    }
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_examples_run(name: str, names: dict[str, Any]) -> None:
+    tests = doctest.DocTestFinder(recurse=False).find(CALLABLES[name], name, globs=dict(names))
+    examples = [test for test in tests if test.examples]
+    assert examples, f"{name} has no example"
+    for test in examples:
+        report: list[str] = []
+        doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+        assert not report, "".join(report)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_parameter_is_described(name: str) -> None:
+    text = inspect.getdoc(CALLABLES[name]) or ""
+    parameters = [one for one in inspect.signature(CALLABLES[name]).parameters if one != "self"]
+    section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
+    named = {word.strip(" *") for line in section.splitlines() if not line.startswith(" ") for word in line.split(",")}
+    assert set(parameters) <= named | {"options"}, f"{name}: {set(parameters) - named} not described"
+    assert "Returns\n-------" in text or name.endswith(".save"), f"{name} does not say what comes back"
+
+
+def test_a_wrong_example_is_seen(tmp_path: Path) -> None:
+    test = doctest.DocTestParser().get_doctest(">>> 1 + 1\n3\n", {}, "wrong", None, 0)
+    report: list[str] = []
+    doctest.DocTestRunner().run(test, out=report.append)
+    assert "Expected" in "".join(report)
