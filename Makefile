@@ -38,10 +38,12 @@ test: $(STAMP)  ## run the tests
 smoke: $(STAMP)  ## run every benchmark script for a few seconds on generated data, and print the seconds of each
 	$(BIN)/python benchmarks/smoke.py
 
-lint: $(STAMP)  ## style, formatting, types
+lint: $(STAMP)  ## style, formatting, types; a warning for long files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@find src -name '*.py' -exec wc -l {} + | awk '$$1 > 400 && $$2 != "total" \
+		{print "warning: " $$2 " has " $$1 " lines; is there a second idea in it?"}'
 
 format: $(STAMP)  ## put the code into the house format
 	$(BIN)/ruff check --fix-only --quiet .
@@ -55,7 +57,7 @@ bench-tables: $(STAMP)  ## the imputers people use beside anyorder: one environm
 	$(BIN)/python benchmarks/peers/plot.py
 
 docs: $(STAMP)  ## build the documentation site into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what can be made again, but not the virtual environment
 	rm -rf site demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -24,9 +24,10 @@ from anyorder.data.text import Alphabet, Windows, text8
 from anyorder.masking import Cardinality
 from anyorder.modalities.texts.core import codes_of, text_masking, text_model
 from anyorder.modalities.texts.model import TextModel
-from anyorder.modalities.texts.options import PRESETS, TextOptions
+from anyorder.modalities.texts.options import TextOptions
 from anyorder.model import AnyOrderModel
 from anyorder.model.speculative import speculate
+from anyorder.networks import CausalTransformer
 from anyorder.protocols import Canonical
 from anyorder.query import Chain, Query
 from anyorder.training.objectives import objective_for
@@ -178,7 +179,7 @@ def presets(names: Sequence[str], length: int) -> list[dict[str, Any]]:
         rows.append(
             {
                 "preset": preset,
-                **PRESETS[preset],
+                **CausalTransformer.presets[preset],
                 "parameters": parameters(model),
                 "trained, characters a second": round(batch * length / trained),
                 "scored, characters a second": round(batch * length / scored),
@@ -218,7 +219,7 @@ def main(
         assert isinstance(loaded, TextModel)
         payload["sampling"] = [row for batch in batches for row in sampling(loaded.core, batch, runs)]
         payload[f"filling one string of {length} characters, 30 % holes"] = [filling(loaded, text, runs)]
-    payload["presets"] = presets(["tiny"] if smoke else list(PRESETS), length)
+    payload["presets"] = presets(["tiny"] if smoke else list(CausalTransformer.presets), length)
     for name, rows in payload.items():
         if isinstance(rows, list):
             print(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
-from anyorder.query import PAD, Chain, Query, members, ordered
+from anyorder.query import PAD, Chain, Query, lowest, members, ordered, random_subset
 
 # Rows of 0 (neither), 1 (evidence), 2 (asked), with a sort key beside each.
 cells = st.integers(1, 7).flatmap(
@@ -139,3 +141,35 @@ def test_nothing_at_all_is_a_chain_too() -> None:
 def test_bad_masks_are_refused(evidence: torch.Tensor, asked: torch.Tensor, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         Query(evidence, asked)
+
+
+@pytest.mark.parametrize("kind", ["torch", "numpy"])
+def test_random_subsets_are_uniform_among_the_allowed(kind: str) -> None:
+    rows, allowed = 30_000, torch.tensor([True, True, False, True, True])
+    generator = np.random.default_rng(0) if kind == "numpy" else torch.Generator().manual_seed(0)
+    drawn = random_subset(allowed.expand(rows, 5), torch.full((rows,), 2), generator)
+    assert not bool(drawn[:, 2].any()) and bool((drawn.sum(dim=1) == 2).all())
+    codes = (drawn.long() * torch.tensor([1, 2, 4, 8, 16])).sum(dim=1)
+    counts = codes.unique(return_counts=True)[1].numpy()
+    assert len(counts) == 6  # all pairs of four
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_random_subsets_follow_the_ranks_of_the_generators_noise() -> None:
+    # The stream of draws is part of what a seed promises: one number in float64 for every cell, in reading order.
+    among = torch.rand(50, 9, generator=torch.Generator().manual_seed(1)) < 0.7
+    size = torch.randint(0, 12, (50,), generator=torch.Generator().manual_seed(2))
+    noise = np.where(among.numpy(), np.random.default_rng(3).random((50, 9)), 2.0)
+    expected = (noise.argsort(axis=1).argsort(axis=1) < size.numpy()[:, None]) & among.numpy()
+    assert np.array_equal(random_subset(among, size, np.random.default_rng(3)).numpy(), expected)
+    draws = torch.rand(50, 9, generator=torch.Generator().manual_seed(3), dtype=torch.float64).where(among, 2.0)
+    ranks = draws.argsort(dim=1).argsort(dim=1)
+    same = random_subset(among, size, torch.Generator().manual_seed(3))
+    assert torch.equal(same, (ranks < size[:, None]) & among)
+
+
+def test_the_lowest_break_ties_by_index_and_stop_at_what_there_is() -> None:
+    key = torch.tensor([[3.0, 1.0, 1.0, 0.0], [2.0, 2.0, 2.0, 2.0], [5.0, 4.0, 3.0, 2.0]])
+    among = torch.tensor([[True, True, True, False], [True] * 4, [True, False, False, True]])
+    found = lowest(key, torch.tensor([1, 2, 3]), among)
+    assert found.tolist() == [[False, True, False, False], [True, True, False, False], [True, False, False, True]]

@@ -36,8 +36,8 @@ from anyorder.data import images as image_sets
 from anyorder.data.images import PictureSet
 from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
-from anyorder.modalities.images.options import PRESETS
 from anyorder.modalities.images.plots import grid, hidden, shades
+from anyorder.networks import UNet
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 
@@ -98,7 +98,7 @@ def autoencoder(
         int(np.prod(shape)),
         latent=LATENT,
         observation=cell,
-        halves=picture_halves(shape, LATENT, cell.size, seed=seed, **PRESETS["small"]),
+        halves=picture_halves(shape, LATENT, cell.size, seed=seed, **UNet.presets["small"]),
     )
 
     def units(pictures: NDArray[np.uint8]) -> torch.Tensor:
@@ -128,7 +128,7 @@ def autoencoder(
 def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path, effort: Effort) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
-    model = DDPM(shape, seed=seed, **PRESETS["small"])
+    model = DDPM(shape, seed=seed, **UNet.presets["small"])
     model.fit((data.training.reshape(len(data.training), -1) - half) / half, minutes=minutes, seed=seed)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ def main(
     known[:, : side // 2] = True
     for preset in presets:
         for levels in (2, 256):
-            network = ImageOptions(preset=preset).described_network(7)
+            network = ImageOptions(preset=preset).described_network(modes=7)
             core = image_model((side, side), levels, network, Random(), head="auto", components=5, seed=0)
             model = ImageModel(core.eval(), {"pictures": {"levels": levels}})
             picture = np.random.default_rng(0).integers(0, levels, (side, side)).astype(np.uint8)

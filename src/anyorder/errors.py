@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
@@ -40,7 +41,7 @@ def whole(name: str, value: object, least: int = 1) -> int:
 
 
 def positive(name: str, value: object) -> float:
-    """``value`` as a float, where it is a number above zero; one out of an array will do."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not float(value) > 0:
-        raise UserError(f"{name} must be a number above 0, got {value!r}")
+    """``value`` as a float, where it is a finite number above zero; one out of an array will do."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise UserError(f"{name} must be a finite number above 0, got {value!r}")
     return float(value)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 PAD = -1
@@ -169,3 +170,26 @@ def ordered(
 def padded_left(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch steps"]:
     """Padding to the left, the rest in its own order: a row that has ended has padding at the end of its path."""
     return path.gather(1, (path != PAD).long().argsort(dim=1, stable=True))
+
+
+def lowest(
+    key: Float[Tensor, "batch variables"], size: Int[Tensor, " batch"], among: Bool[Tensor, "batch variables"]
+) -> Bool[Tensor, "batch variables"]:
+    """The ``size`` members of each row of ``among`` with the least ``key`` (ties by index), or all of them if fewer."""
+    by_key = key.masked_fill(~among, torch.inf).argsort(dim=1, stable=True)
+    first = torch.arange(among.shape[1], device=key.device) < size.to(key.device)[:, None]
+    return torch.zeros_like(among).scatter(1, by_key, first) & among
+
+
+def random_subset(
+    among: Bool[Tensor, "batch variables"],
+    size: Int[Tensor, " batch"],
+    generator: torch.Generator | np.random.Generator,
+) -> Bool[Tensor, "batch variables"]:
+    """A uniformly drawn subset of each row of ``among``, with ``size`` members."""
+    # In float64 a tie, which would favour low indices, is out of reach even with thousands of variables.
+    if isinstance(generator, np.random.Generator):
+        noise = torch.from_numpy(generator.random(among.shape)).to(among.device)
+    else:
+        noise = torch.rand(among.shape, generator=generator, device=generator.device, dtype=torch.float64)
+    return lowest(noise, size, among)

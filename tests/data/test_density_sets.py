@@ -21,8 +21,7 @@ from anyorder.errors import UserError
 @pytest.fixture(autouse=True)
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANYORDER_DATA", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
 
 
 def _power(folder: Path, rows: int = 1000) -> np.ndarray:

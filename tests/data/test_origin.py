@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import io
+import sys
 import tarfile
 import threading
 import zipfile
@@ -28,7 +29,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error(404)
             return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(CONTENT)))
+        if self.path == "/packed" and "gzip" in self.headers.get("Accept-Encoding", ""):
+            self.send_header("Content-Encoding", "gzip")  # what a client unpacks on the way is not what was published
+        if self.path != "/endless":
+            self.send_header("Content-Length", str(len(CONTENT)))
         self.end_headers()
         self.wfile.write(CONTENT[:1000] if self.path == "/short" else CONTENT)
 
@@ -49,8 +53,7 @@ def server() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANYORDER_DATA", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -80,15 +83,30 @@ def test_a_file_put_there_by_hand_is_checked_too(server: str) -> None:
     assert fetch(Origin(f"{server}/set", "set.bin"), show=False).read_bytes() == b"other"
 
 
-@pytest.mark.parametrize("path", ["/missing", "/short"])
-def test_a_failed_fetch_says_what_to_do_and_leaves_nothing(server: str, path: str) -> None:
-    with pytest.raises(UserError, match=r"by hand.*ANYORDER_DATA"):
+@pytest.mark.parametrize("path", ["/packed", "/endless"])
+def test_files_come_as_they_lie_on_the_server(server: str, path: str) -> None:
+    origin = Origin(server + path, "set.gz", f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")
+    assert fetch(origin).read_bytes() == CONTENT
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the place of the cache is the system's")
+def test_the_cache_is_where_the_system_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "anyorder" / "data"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert cache_folder() == Path.home() / ".cache" / "anyorder" / "data"
+
+
+@pytest.mark.parametrize(("path", "reason"), [("/missing", "404"), ("/short", r"1000 bytes read, \d+ more expected")])
+def test_a_failed_fetch_says_what_to_do_and_leaves_nothing(server: str, path: str, reason: str) -> None:
+    with pytest.raises(UserError, match=rf"{reason}.*by hand.*ANYORDER_DATA"):
         fetch(Origin(server + path, "set.bin"), show=False)
     assert list(cache_folder().iterdir()) == []
 
 
 def test_nobody_answers() -> None:
-    with pytest.raises(UserError, match=r"could not be fetched from http://127\.0\.0\.1:9/x"):
+    with pytest.raises(UserError, match=r"from http://127\.0\.0\.1:9/x \(\[Errno \d+\] [^;]*\); fetch"):
         fetch(Origin("http://127.0.0.1:9/x", "x"), show=False)
 
 

@@ -17,10 +17,10 @@ from torch import Tensor
 
 import anyorder.heads as heads_package
 from anyorder.distributions.base import Distribution
-from anyorder.distributions.roots import increasing_root
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, Gaussian, GaussianMixture, Head, heads
 from anyorder.support.registry import describe
+from anyorder.support.roots import increasing_root
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 

@@ -186,12 +186,22 @@ def test_masks_hide_a_uniform_number_and_never_touch_missing_cells() -> None:
 
 
 def test_kolmogorov_smirnov_is_scipys() -> None:
-    for seed, count in ((0, 50), (1, 400), (2, 4000)):
-        places = np.random.default_rng(seed).beta(1.1, 1.0, count)
-        distance, probability = kolmogorov_smirnov(places)
-        expected = stats.kstest(places, "uniform")
-        assert distance == pytest.approx(expected.statistic)
-        assert probability == pytest.approx(expected.pvalue, abs=0.02)  # a corrected asymptotic series
+    for seed, count in ((0, 1), (1, 50), (2, 400), (3, 4000)):
+        pit = np.random.default_rng(seed).beta(1.1, 1.0, count)
+        distance, probability = kolmogorov_smirnov(pit)
+        expected = stats.kstest(pit, "uniform", method="exact")
+        assert distance == pytest.approx(expected.statistic, rel=1e-12)
+        assert probability == pytest.approx(expected.pvalue, rel=1e-9)
+
+
+def test_cells_that_say_the_same_are_worth_one() -> None:
+    # Each number five times: the distance stays, and the p-value must be that of the single numbers.
+    pit = np.random.default_rng(4).beta(1.3, 1.0, 200)
+    expected = stats.kstest(pit, "uniform", method="exact")
+    distance, probability = kolmogorov_smirnov(np.repeat(pit, 5), 200.4)
+    assert distance == pytest.approx(expected.statistic, rel=1e-12)
+    assert probability == pytest.approx(expected.pvalue, rel=1e-9)
+    assert kolmogorov_smirnov(np.repeat(pit, 5))[1] < probability
 
 
 def test_standard_errors_are_over_rows() -> None:

@@ -237,7 +237,17 @@ def test_curve_for_tensorboard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "word"),
-    [({"minutes": None, "steps": None}, "budget"), ({"batch": 0}, "batch"), ({"average": 1.0}, "average")],
+    [
+        ({"minutes": None, "steps": None}, "budget"),
+        ({"minutes": 0}, "minutes"),
+        ({"minutes": float("inf")}, "minutes"),
+        ({"batch": 0}, "batch"),
+        ({"warmup": -1}, "warmup"),
+        ({"weight_decay": -1e-3}, "weight_decay"),
+        ({"average": 1.0}, "average"),
+        ({"cool_down": 1.5}, "cool_down"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+    ],
 )
 def test_senseless_options_are_refused(change: dict[str, object], word: str) -> None:
     with pytest.raises(UserError, match=word):

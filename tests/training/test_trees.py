@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -266,3 +267,11 @@ def test_without_time_the_judged_trees_stand_in_as_they_were_judged() -> None:
         torch.testing.assert_close(
             kept._log_probs(inputs, variable, marginal), judged.network._log_probs(inputs, variable, marginal)
         )
+
+
+@pytest.mark.parametrize(
+    "change", [{"bins": 1}, {"leaves": 1}, {"members": 0}, {"rounds": 2.5}, {"learning_rate": 1.5}]
+)
+def test_senseless_options_of_trees_are_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=f"trees: {next(iter(change))} must be"):
+        TreeOptions(**change)

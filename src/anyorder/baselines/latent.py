@@ -106,6 +106,9 @@ class LatentModel(nn.Module, ABC):
     # Training.
 
     @abstractmethod
+    def pooled(self, log_weights: Float[Tensor, "draws rows"]) -> Float[Tensor, " rows"]:
+        """A lower bound of log p(x_o) from the log weights of draws of z: what training maximises."""
+
     def bound(
         self,
         values: Float[Tensor, "rows variables"],
@@ -113,7 +116,8 @@ class LatentModel(nn.Module, ABC):
         draws: int,
         generator: torch.Generator,
     ) -> Float[Tensor, " rows"]:
-        """A lower bound of log p(x_o), from this many draws of z: what training maximises."""
+        """A lower bound of log p(x_o), from this many draws of z."""
+        return self.pooled(self.log_weights(values, observed, draws, generator))
 
     def log_weights(
         self,

@@ -11,8 +11,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.baselines.latent import LatentModel
@@ -23,12 +22,5 @@ class MIWAE(LatentModel):
 
     name: ClassVar[str] = "miwae"
 
-    def bound(
-        self,
-        values: Float[Tensor, "rows variables"],
-        observed: Bool[Tensor, "rows variables"],
-        draws: int,
-        generator: torch.Generator,
-    ) -> Float[Tensor, " rows"]:
-        weights = self.log_weights(values, observed, draws, generator)
-        return weights.logsumexp(dim=0) - math.log(draws)
+    def pooled(self, log_weights: Float[Tensor, "draws rows"]) -> Float[Tensor, " rows"]:
+        return log_weights.logsumexp(dim=0) - math.log(len(log_weights))

@@ -12,6 +12,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from anyorder.errors import UserError
+from anyorder.query import lowest
+from anyorder.support.checks import check_fields
 from anyorder.support.threads import torch_threads
 
 VALIDATION_DRAWS = 20  # of z per held-out row
@@ -41,10 +43,13 @@ class Schedule:
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
-        if self.hide not in ("none", "uniform"):
-            raise UserError(f"hide must be 'none' or 'uniform', got {self.hide!r}")
-        if not 0 < self.validation_share < 1:
-            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+        check_fields(
+            self,
+            whole=dict.fromkeys(("steps", "batch", "draws", "validate_every", "patience", "threads"), 1),
+            positive=("minutes", "learning_rate", "clip"),
+            within={"validation_share": "(0, 1)"},
+            one_of={"hide": ("none", "uniform")},
+        )
 
 
 class Bounded(Protocol):
@@ -104,10 +109,10 @@ def hidden(
     """What stays of the observed cells: all of them, or a uniformly drawn set of a uniform size from one up."""
     if law == "none":
         return observed
-    rank = torch.rand(observed.shape, generator=generator).masked_fill(~observed, 2.0).argsort(1).argsort(1)
-    count = observed.sum(dim=1, keepdim=True)
+    noise = torch.rand(observed.shape, generator=generator)
+    count = observed.sum(dim=1)
     size = 1 + (torch.rand(count.shape, generator=generator) * count).long()
-    return observed & (rank < size)
+    return lowest(noise, size, observed)
 
 
 @torch.no_grad()

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.baselines.latent import LatentModel
@@ -21,11 +20,5 @@ class VAE(LatentModel):
 
     name: ClassVar[str] = "vae"
 
-    def bound(
-        self,
-        values: Float[Tensor, "rows variables"],
-        observed: Bool[Tensor, "rows variables"],
-        draws: int,
-        generator: torch.Generator,
-    ) -> Float[Tensor, " rows"]:
-        return self.log_weights(values, observed, draws, generator).mean(dim=0)
+    def pooled(self, log_weights: Float[Tensor, "draws rows"]) -> Float[Tensor, " rows"]:
+        return log_weights.mean(dim=0)

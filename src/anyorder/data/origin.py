@@ -6,13 +6,9 @@ can run code: archives give up plain files by name, and pickles among them are l
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-import sys
 import tarfile
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+import pooch
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -50,13 +47,7 @@ class Origin:
 
 def cache_folder() -> Path:
     """The user's cache of anyorder, as the system has it; it need not exist yet."""
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "anyorder" / "data"
+    return Path(pooch.os_cache("anyorder")) / "data"
 
 
 def data_folders() -> list[Path]:
@@ -78,29 +69,22 @@ def fetch(origin: Origin, folder: Path | None = None, *, show: bool = True, time
     where = find(origin.file, folders=None if folder is None else [folder])
     target = (where or folder or cache_folder()) / origin.file
     if where is not None:
-        if origin.checksum and (found := _checksum(target, origin)) != origin.checksum:
-            raise UserError(
-                f"{str(target)!r} has the checksum {found}, not {origin.checksum}; delete it to fetch it anew"
-            )
+        if (wrong := _wrong_checksum(target, origin)) is not None:
+            raise UserError(f"{str(target)!r} {wrong}; delete it to fetch it anew")
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     by_hand = f"fetch it by hand, put it at {str(target)!r}, or name the folder that has it in ${VARIABLE}"
-    request = urllib.request.Request(origin.url, headers={"User-Agent": "anyorder"})
     try:
-        with (
-            urllib.request.urlopen(request, timeout=timeout) as answer,
-            atomic_path(target) as beside,
-            beside.open("wb") as out,
-        ):
-            length = answer.headers.get("Content-Length")
-            expected = int(length) if length and length.isdigit() else None
-            size, digest = _copy(answer, out, origin, expected, show)
-            if expected is not None and size != expected:
-                raise UserError(f"{origin.url} broke off after {size} of {expected} bytes; try again, or {by_hand}")
-            if origin.checksum and digest != origin.checksum:
-                raise UserError(f"{origin.url} has the checksum {digest}, not {origin.checksum}: not kept; {by_hand}")
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", error)
+        with atomic_path(target) as beside:
+            with _Bar(origin.file, show) as bar:
+                # As it lies on the server: checksums are of that, not of what a browser would unpack.
+                headers = {"User-Agent": "anyorder", "Accept-Encoding": "identity"}
+                download = pooch.HTTPDownloader(progressbar=bar, chunk_size=CHUNK, headers=headers, timeout=timeout)
+                download(origin.url, str(beside), None)
+            if (wrong := _wrong_checksum(beside, origin)) is not None:
+                raise UserError(f"{origin.url} {wrong}: not kept; {by_hand}")
+    except OSError as error:  # all that can go wrong on the way, and a full disk
+        reason = _first_cause(error)
         raise UserError(f"{origin.file} could not be fetched from {origin.url} ({reason}); {by_hand}") from error
     return target
 
@@ -152,29 +136,44 @@ def _ending(names: Sequence[str], wanted: str) -> str | None:
     return whole[0] if whole else last[0] if len(last) == 1 else None
 
 
-def _checksum(path: Path, origin: Origin) -> str:
+def _wrong_checksum(path: Path, origin: Origin) -> str | None:
+    """What is wrong with a file's checksum; None if it is the stated one, or none is stated."""
     kind = origin.checksum.partition(":")[0]
-    with path.open("rb") as file:
-        return f"{kind}:{hashlib.file_digest(file, lambda: hashlib.new(kind, usedforsecurity=False)).hexdigest()}"
+    if not kind:
+        return None
+    found = f"{kind}:{pooch.file_hash(str(path), alg=kind)}"
+    return None if found == origin.checksum else f"has the checksum {found}, not {origin.checksum}"
 
 
-def _copy(source: IO[bytes], out: IO[bytes], origin: Origin, expected: int | None, show: bool) -> tuple[int, str]:
-    """Bytes copied, and their checksum of the origin's kind."""
-    kind = origin.checksum.partition(":")[0] or "sha256"
-    digest = hashlib.new(kind, usedforsecurity=False)
-    size = 0
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not show) as bar:
-        task = bar.add_task(origin.file, total=expected)
-        while chunk := source.read(CHUNK):
-            out.write(chunk)
-            digest.update(chunk)
-            size += len(chunk)
-            bar.update(task, completed=size)
-    return size, f"{kind}:{digest.hexdigest()}"
+def _first_cause(error: BaseException) -> BaseException:
+    """What went wrong to begin with: "Connection refused", without what the layers above it add."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+class _Bar:
+    """A progress bar on standard error, with the four members that pooch asks of one."""
+
+    def __init__(self, name: str, show: bool) -> None:
+        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        text = TextColumn("{task.description}")
+        self.progress = Progress(text, *columns, console=Console(stderr=True), transient=True, disable=not show)
+        self.task = self.progress.add_task(name, total=None)
+        self.total = 0  # set by pooch; 0 where the server does not say
+
+    def __enter__(self) -> _Bar:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def update(self, size: int) -> None:
+        self.progress.update(self.task, advance=size, total=self.total or None)
+
+    def reset(self) -> None:
+        self.progress.reset(self.task)
+
+    def close(self) -> None:
+        self.progress.stop()

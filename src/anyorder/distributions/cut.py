@@ -11,18 +11,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite
 from anyorder.distributions.region import Interval, Points, Region
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 
 TAIL = tuple(10 ** (-half / 2) for half in range(18, 0, -1))  # a quantile runs off like a logarithm of the level
 EDGES = (0.0, *TAIL, *(1 - level for level in reversed(TAIL)), 1.0)
-NODES = 5
+NODES = 5  # on each panel of levels
 STEPS = 512
 
 
@@ -130,14 +130,7 @@ class Cut(Distribution):
             mean, found = rule_mean(rule, density, lambda places, _: function(places))
             if bool((found > 0).all()):
                 return mean
-        levels, weights = _levels()
+        levels, weights = composite(torch.tensor(EDGES, dtype=torch.float64), count=NODES)
         columns = (-1,) + (1,) * len(self.shape)
         values = function(self.region.draw(density, levels.reshape(columns).expand(-1, *self.shape)))
         return (values * weights.reshape(columns)).sum(0)
-
-
-def _levels() -> tuple[Tensor, Tensor]:
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
-    edges = np.array(EDGES)
-    half = np.diff(edges)[:, None] / 2
-    return torch.as_tensor((edges[:-1, None] + half * (1 + nodes)).ravel()), torch.as_tensor((half * weights).ravel())

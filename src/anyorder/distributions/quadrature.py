@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.support.legendre import legendre
+
+PANEL_NODES = 4  # of the rule on each panel
 AT_ONCE = 1 << 20  # numbers held at once, which bounds the memory, not the result; more would leave the cache
 
 
@@ -37,11 +38,14 @@ def panels(
 
 
 def composite(
-    breaks: Float[Tensor, "*batch breaks"], low: float = -math.inf, high: float = math.inf
+    breaks: Float[Tensor, "*batch breaks"], low: float = -math.inf, high: float = math.inf, count: int = PANEL_NODES
 ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
-    """Nodes and weights of the composite rule between neighbouring ``breaks``, in any order, within [low, high]."""
+    """Nodes and weights of the composite rule between neighbouring ``breaks``, in any order, within [low, high].
+
+    ``count`` nodes stand on every panel.
+    """
     breaks = breaks.clamp(low, high).sort(-1).values
-    nodes, weights = (torch.as_tensor(part, dtype=breaks.dtype, device=breaks.device) for part in _legendre())
+    nodes, weights = (torch.as_tensor(part, dtype=breaks.dtype, device=breaks.device) for part in legendre(count))
     half = breaks.diff(dim=-1)[..., None] / 2
     return (breaks[..., :-1, None] + half * (1 + nodes)).flatten(-2), (half * weights).flatten(-2)
 
@@ -51,12 +55,6 @@ def tail_breaks(low: float, high: float, scale: Float[Tensor, "*batch"]) -> Floa
     steps = torch.tensor([0.0, *(2.0**power for power in range(-8, 4))], dtype=scale.dtype, device=scale.device)
     parts = [sign * steps * scale[..., None] + end for end, sign in ((low, 1), (high, -1)) if math.isfinite(end)]
     return torch.cat(parts, dim=-1) if parts else scale.new_zeros(*scale.shape, 0)
-
-
-@cache
-def _legendre() -> tuple[tuple[float, ...], tuple[float, ...]]:
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    return tuple(nodes.tolist()), tuple(weights.tolist())
 
 
 def by_component(

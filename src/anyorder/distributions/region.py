@@ -5,7 +5,7 @@
 Both ends belong to a region, so on lattices and levels the cdf is taken half a step outside. Everything is float64.
 Where the difference of two cdfs would leave few digits, in the upper tail above all, the family itself says the
 logarithm of the probability (:meth:`~anyorder.distributions.base.Distribution.log_between`), and draws are found by
-halving.
+searching.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.sums import lattice_of
+from anyorder.support.roots import SHARP, bracket_end, first_crossing
 from anyorder.variables.ranges import Extent, Stretch
 
 LITTLE = 1e-4  # a difference of cdfs has an absolute error of 1e-16: below this probability twelve digits are not left
 LEAST = math.log(1e-300)  # less than this is nothing, as in the lower tail, where a cdf of float64 ends
-DOUBLINGS, HALVINGS = 60, 80
 
 
 class Region(ABC):
@@ -103,24 +103,18 @@ class Interval(Stretch, Region):
         return found.clamp(self.least, self.most).nan_to_num(nan=0.0)
 
     def _from_above(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Where so much of the region lies above that ``level`` of it lies below, by halving."""
+        """Where so much of the region lies above that ``level`` of it lies below."""
         nats = self._log_between(distribution, self.before) + torch.log1p(-level.double().clamp(max=1 - 1e-16))
+
+        def excess(value: Tensor) -> Tensor:
+            return nats - self._log_between(distribution, value)
+
         low = torch.full_like(nats, self.before)
-        high = torch.full_like(nats, self.upto)
-        if math.isinf(self.upto):
-            step = torch.ones_like(nats)
-            for _ in range(DOUBLINGS):
-                short = self._log_between(distribution, low + step) > nats
-                if not bool(short.any()):
-                    break
-                step = torch.where(short, 2 * step, step)
-            high = low + step
-        for _ in range(HALVINGS):
-            middle = low + (high - low) / 2
-            short = self._log_between(distribution, middle) > nats
-            low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+        endless = math.isinf(self.upto)
+        high = bracket_end(excess, low, upward=True) if endless else torch.full_like(nats, self.upto)
+        found = first_crossing(excess, low, high, SHARP)
         lattice = lattice_of(distribution) if distribution.discrete else None
-        return high if lattice is None else lattice.nearest(low)
+        return found if lattice is None else lattice.nearest(found)
 
     def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
         return (value >= self.before) & (value <= self.upto)

@@ -17,9 +17,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.support.roots import SHARP, first_crossing
 
 AT_ONCE = 1 << 19  # values times members held at once: bounds the memory, not the result
-HALVINGS = 80
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,20 +62,14 @@ class Weighted(Distribution):
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """By halving a bracket that the members' own quantiles give."""
+        """Inside the bracket that the members' own quantiles give."""
         level = level.double()
         each = self.each(self.members.quantile, level)
-        low, high = each.amin(-1, keepdim=True), each.amax(-1, keepdim=True)
-        low, high = low.clamp(min=-1e300), high.clamp(max=1e300)
+        low, high = (end(-1, keepdim=True).clamp(-1e300, 1e300) for end in (each.amin, each.amax))
         # One step further down: the lower end must lie below the quantile, also where it is a jump.
         low = low - 1e-9 * low.abs().clamp(min=1.0)
-        for _ in range(HALVINGS):
-            middle = low + (high - low) / 2
-            reached = self.cdf(middle) >= level
-            low, high = torch.where(reached, low, middle), torch.where(reached, middle, high)
-            if bool((high - low <= 4e-16 * high.abs().clamp(min=1.0)).all()):
-                break
-        return high.masked_fill(level <= 0, -math.inf)
+        found = first_crossing(lambda value: self.cdf(value) - level, low, high, SHARP)
+        return torch.where(level < 1, found, high).masked_fill(level <= 0, -math.inf)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:

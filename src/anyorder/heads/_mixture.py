@@ -1,4 +1,4 @@
-"""What the mixture heads share: how 3K features become logits, means and log scales, and how a component is drawn.
+"""What mixtures share: how 3K features become logits, means and log scales, how a component is drawn, and tails.
 
 A log scale s is the feature itself between -5 and 5 and approaches -7 and 7 outside, with a gradient that falls like
 1/s^2 and never vanishes: no component can collapse to a spike or stay stuck as one. Between -5 and 5, scaling a
@@ -8,12 +8,16 @@ distribution is exactly adding to the feature.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.quadrature import composite, tail_breaks
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
 
@@ -46,9 +50,54 @@ def draw(logits: Float[Tensor, "*batch choices"], generator: torch.Generator | N
     return (total <= level[..., None] * total[..., -1:]).sum(-1).clamp(max=logits.shape[-1] - 1)
 
 
+def by_lower_tail(
+    level: Float[Tensor, "*batch"], search: Callable[[Tensor, Tensor], Tensor]
+) -> Float[Tensor, "*batch"]:
+    """Quantiles in float64 of a family that can be mirrored, both tails solved as lower ones.
+
+    ``search(sign, tail)`` finds where the family, mirrored where ``sign`` is -1, reaches ``tail``, at most one half:
+    1 - level is exact where level is above that. The ends of the line stand at the levels 0 and 1.
+    """
+    level = level.double()
+    sign = torch.where(level > 0.5, -1.0, 1.0).double()
+    root = sign * search(sign, torch.minimum(level, 1 - level))
+    root = root.masked_fill(level == 0, -math.inf).masked_fill(level == 1, math.inf)
+    return root.masked_fill(~((level >= 0) & (level <= 1)), math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class LineMixture(Distribution):
+    """A batch of mixtures on the line whose components have a mean and a scale each."""
+
+    breaks: ClassVar[tuple[float, ...]]  # panel edges of each component, in its own scales
+
+    logits: Float[Tensor, "*batch components"]
+    means: Float[Tensor, "*batch components"]
+    log_scales: Float[Tensor, "*batch components"]
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.logits.shape[:-1]
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return (self.logits.softmax(-1) * self.means).sum(-1)
+
+    def nodes(self, low: float, high: float) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
+        means, scales = self.means.detach().double(), self.log_scales.detach().double().exp()
+        reach = torch.tensor(self.breaks, dtype=torch.float64, device=means.device)
+        breaks = (means[..., None] + scales[..., None] * reach).flatten(-2)
+        # The widest component has the heaviest tail, and is what is left beyond the others' reach.
+        return composite(torch.cat([breaks, tail_breaks(low, high, scales.amax(-1))], dim=-1), low, high)
+
+    def _standard(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch components"]:
+        return (value[..., None] - self.means) * torch.exp(-self.log_scales)
+
+
 @dataclass(eq=False)
 class MixtureHead(Head):
     """Three features per component: all logits, then all means, then all log scales."""
+
+    deviation: ClassVar[float]  # the scale at which a component has unit standard deviation, or about that
 
     components: int
 
@@ -68,3 +117,15 @@ class MixtureHead(Head):
     @property
     def log_scales(self) -> tuple[int, ...]:
         return tuple(range(2 * self.components, 3 * self.components))
+
+    def parts(
+        self, features: Float[Tensor, "*batch size"]
+    ) -> tuple[
+        Float[Tensor, "*batch components"], Float[Tensor, "*batch components"], Float[Tensor, "*batch components"]
+    ]:
+        """Logits, means and log scales."""
+        logits, means, log_scales = features.chunk(3, dim=-1)
+        return logits, means, bounded(log_scales)
+
+    def start(self) -> Float[Tensor, " size"]:
+        return broad(self.components, self.deviation)

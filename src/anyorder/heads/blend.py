@@ -20,12 +20,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
-from anyorder.distributions.roots import first_crossing
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.histograms import Joins, with_fewest
+from anyorder.support.roots import first_crossing
 
 LEVELS = 128  # equally probable places of a member, where it has no quadrature of its own
 

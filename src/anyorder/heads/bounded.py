@@ -25,6 +25,7 @@ from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
+from anyorder.support.roots import SHARP, bracket_end, first_crossing
 from anyorder.variables.lattice import Lattice
 
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
@@ -33,7 +34,6 @@ NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
 MOST_LOST = 14.0  # nats: the logarithm of a millionth
-STEPS = 80  # of bisection, where a base's own quantile has no digits left
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class BoundedDistribution(Distribution):
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The base's quantile at the level inside; by bisection where little mass is inside. Carries no gradient."""
+        """The base's quantile at the level inside; by a search where little mass is inside. Carries no gradient."""
         mass = self.log_mass().double().exp()
         start = torch.zeros_like(mass)
         if math.isfinite(self.low):
@@ -91,7 +91,7 @@ class BoundedDistribution(Distribution):
         value = self.base.quantile(whole).double()
         few = mass.expand(whole.shape) < LITTLE
         if bool(few.any()):
-            value = torch.where(few, self._by_bisection(level), value)
+            value = torch.where(few, self._by_search(level), value)
         value = value.clamp(self.low, self.high).masked_fill(level == 1, self.high)
         return value.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.dtype).clamp(self.low, self.high)
 
@@ -161,24 +161,18 @@ class BoundedDistribution(Distribution):
         """log p at several places of each element."""
         return self.log_prob(places.movedim(-1, 0)).movedim(0, -1)
 
-    def _by_bisection(self, level: Tensor) -> Tensor:
+    def _by_search(self, level: Tensor) -> Tensor:
+        def excess(value: Tensor) -> Tensor:
+            return self.cdf(value.to(self.dtype)).double() - level
+
         shape = np.broadcast_shapes(level.shape, self.shape)
         low = torch.full(shape, self.low, dtype=torch.float64, device=self.device)
         high = torch.full(shape, self.high, dtype=torch.float64, device=self.device)
-        # With one end at infinity, walk away from the other until the level is passed.
-        step = torch.ones_like(low)
-        for _ in range(40):
-            if math.isinf(self.high):
-                high = low + step
-                step = torch.where(self.cdf(high.to(self.dtype)).double() < level, 2 * step, step)
-            elif math.isinf(self.low):
-                low = high - step
-                step = torch.where(self.cdf(low.to(self.dtype)).double() >= level, 2 * step, step)
-        for _ in range(STEPS):
-            middle = low + (high - low) / 2
-            short = self.cdf(middle.to(self.dtype)).double() < level
-            low, high = torch.where(short, middle, low), torch.where(short, high, middle)
-        return high
+        if math.isinf(self.high):
+            high = bracket_end(excess, low, upward=True)
+        elif math.isinf(self.low):
+            low = bracket_end(excess, high, upward=False)
+        return first_crossing(excess, low, high, SHARP)
 
     def _inside(self, value: Tensor) -> Bool[Tensor, "*batch"]:
         # A bound as float64 and the same bound as float32 are both at the bound.

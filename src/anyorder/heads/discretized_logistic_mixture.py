@@ -22,8 +22,8 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, in_parts, panels
-from anyorder.distributions.roots import increasing_root
-from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
+from anyorder.heads._mixture import MixtureHead, by_lower_tail, draw
+from anyorder.support.roots import increasing_root
 from anyorder.variables.lattice import Lattice
 
 CELLS = 1024  # up to so many cells are summed one by one; beyond, an integral over the line stands for the sum
@@ -130,19 +130,19 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
     def _line_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The quantile of the mixture before it is cut into cells, in float64."""
-        level = level.double()
-        # Both tails are solved as lower tails: 1 - level is exact where level is above one half.
-        sign = torch.where(level > 0.5, -1.0, 1.0).double()[..., None]
-        tail = torch.minimum(level, 1 - level)
-        weights, means, scales = self.logits.double().softmax(-1), sign * self.means, self.log_scales.double().exp()
+        weights, scales = self.logits.double().softmax(-1), self.log_scales.double().exp()
 
-        def excess(point: Tensor) -> tuple[Tensor, Tensor]:
-            reached = torch.sigmoid((point[..., None] - means) / scales)
-            return (weights * reached).sum(-1) - tail, (weights / scales * reached * (1 - reached)).sum(-1)
+        def search(sign: Tensor, tail: Tensor) -> Tensor:
+            means = sign[..., None] * self.means
 
-        each = means + scales * torch.logit(tail.clamp(min=1e-300))[..., None]
-        root = sign[..., 0] * increasing_root(excess, each.amin(-1), each.amax(-1))
-        return root.masked_fill(level <= 0, -math.inf).masked_fill(level >= 1, math.inf)
+            def excess(point: Tensor) -> tuple[Tensor, Tensor]:
+                reached = torch.sigmoid((point[..., None] - means) / scales)
+                return (weights * reached).sum(-1) - tail, (weights / scales * reached * (1 - reached)).sum(-1)
+
+            each = means + scales * torch.logit(tail.clamp(min=1e-300))[..., None]
+            return increasing_root(excess, each.amin(-1), each.amax(-1))
+
+        return by_lower_tail(level, search)
 
     def _sum(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
         """The mean of a function of the point and its log-probability."""
@@ -196,6 +196,7 @@ class DiscretizedLogisticMixture(MixtureHead):
     """Three features per component: all logits, then all means, then all log scales, in model units."""
 
     name: ClassVar[str] = "discretized_logistic_mixture"
+    deviation: ClassVar[float] = math.sqrt(3) / math.pi
 
     components: int
     lattice: Lattice
@@ -206,8 +207,4 @@ class DiscretizedLogisticMixture(MixtureHead):
             self.lattice = Lattice.from_dict(self.lattice)
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> DiscretizedLogisticMixtureDistribution:
-        logits, means, log_scales = features.chunk(3, dim=-1)
-        return DiscretizedLogisticMixtureDistribution(logits, means, bounded(log_scales), self.lattice)
-
-    def start(self) -> Float[Tensor, " size"]:
-        return broad(self.components, deviation=math.sqrt(3) / math.pi)
+        return DiscretizedLogisticMixtureDistribution(*self.parts(features), self.lattice)

@@ -24,12 +24,12 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite, tail_breaks
-from anyorder.distributions.roots import increasing_root
 from anyorder.errors import UserError, nearest
 from anyorder.heads._energy_network import EnergyNetwork
 from anyorder.heads._mixture import bounded, broad
 from anyorder.heads.base import Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
+from anyorder.support.roots import increasing_root
 
 NORMALISERS = ("quadrature", "importance")
 BREAKS = (-8.5, -4.0, -1.5, 1.5, 4.0, 8.5)  # panel edges of each component, in its own scales

@@ -18,11 +18,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.distributions.base import Distribution
-from anyorder.distributions.quadrature import composite, tail_breaks
-from anyorder.distributions.roots import increasing_root
 from anyorder.distributions.tails import finite
-from anyorder.heads._mixture import MixtureHead, bounded, broad, draw
+from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, draw
+from anyorder.support.roots import increasing_root
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 LOG_TWO = -1.5 * math.log(2)  # of t's density at 0: 2 degrees of freedom
@@ -34,16 +32,10 @@ BREAKS = (*(-end for end in reversed(REACH)), 0.0, *REACH)  # panel edges of eac
 
 
 @dataclass(frozen=True, eq=False)
-class StudentMixtureDistribution(Distribution):
+class StudentMixtureDistribution(LineMixture):
     """A batch of mixtures of t2, t4 and normal components, in turn."""
 
-    logits: Float[Tensor, "*batch components"]
-    means: Float[Tensor, "*batch components"]
-    log_scales: Float[Tensor, "*batch components"]
-
-    @property
-    def shape(self) -> torch.Size:
-        return self.logits.shape[:-1]
+    breaks: ClassVar[tuple[float, ...]] = BREAKS
 
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         square = self._standard(value).square()
@@ -70,23 +62,22 @@ class StudentMixtureDistribution(Distribution):
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """By bracketed Newton steps in float64; carries no gradient."""
-        level = level.double()
-        sign = torch.where(level > 0.5, -1.0, 1.0).double()
-        tail = torch.minimum(level, 1 - level)
-        mirrored = StudentMixtureDistribution(
-            self.logits.double(), sign[..., None] * self.means.double(), self.log_scales.double()
-        )
 
-        def excess(point: Tensor) -> tuple[Tensor, Tensor]:
-            return mirrored.cdf(point) - tail, mirrored.log_prob(point).exp()
+        def search(sign: Tensor, tail: Tensor) -> Tensor:
+            mirrored = StudentMixtureDistribution(
+                self.logits.double(), sign[..., None] * self.means.double(), self.log_scales.double()
+            )
 
-        # Of the three, two degrees of freedom reach furthest, and its quantile is a closed form.
-        least = tail.clamp(min=1e-300)
-        furthest = -((1 - 2 * least) / (2 * least * (1 - least)).sqrt())[..., None]
-        lower = (mirrored.means + mirrored.log_scales.exp() * furthest).amin(-1)
-        root = sign * increasing_root(excess, lower, mirrored.means.amax(-1))
-        root = root.masked_fill(level == 0, -math.inf).masked_fill(level == 1, math.inf)
-        return root.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
+            def excess(point: Tensor) -> tuple[Tensor, Tensor]:
+                return mirrored.cdf(point) - tail, mirrored.log_prob(point).exp()
+
+            # Of the three, two degrees of freedom reach furthest, and its quantile is a closed form.
+            least = tail.clamp(min=1e-300)
+            furthest = -((1 - 2 * least) / (2 * least * (1 - least)).sqrt())[..., None]
+            lower = (mirrored.means + mirrored.log_scales.exp() * furthest).amin(-1)
+            return increasing_root(excess, lower, mirrored.means.amax(-1))
+
+        return by_lower_tail(level, search).to(self.logits.dtype)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         start, end = self._standard(finite(low)), self._standard(finite(high))
@@ -94,9 +85,6 @@ class StudentMixtureDistribution(Distribution):
         mass = torch.where(start > 0, first - last, torch.where(end < 0, last - first, 1 - first - last))
         total = (self.logits.softmax(-1) * mass).sum(-1)
         return total.clamp(min=torch.finfo(total.dtype).tiny).log()
-
-    def mean(self) -> Float[Tensor, "*batch"]:
-        return (self.logits.softmax(-1) * self.means).sum(-1)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """By quadrature in float64 on panels that follow every component out to a million scales."""
@@ -107,12 +95,6 @@ class StudentMixtureDistribution(Distribution):
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         return self._integrate(lambda values, log_density: -log_density).to(self.logits.dtype)
-
-    def nodes(self, low: float, high: float) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]]:
-        means, scales = self.means.detach().double(), self.log_scales.detach().double().exp()
-        reach = torch.tensor(BREAKS, dtype=torch.float64, device=means.device)
-        breaks = (means[..., None] + scales[..., None] * reach).flatten(-2)
-        return composite(torch.cat([breaks, tail_breaks(low, high, scales.amax(-1))], dim=-1), low, high)
 
     def _integrate(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
         places, weights = self.nodes(-math.inf, math.inf)
@@ -141,9 +123,6 @@ class StudentMixtureDistribution(Distribution):
     def _turn(self) -> Tensor:
         return torch.arange(self.logits.shape[-1], device=self.logits.device) % 3
 
-    def _standard(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch components"]:
-        return (value[..., None] - self.means) * torch.exp(-self.log_scales)
-
     def _over(self) -> StudentMixtureDistribution:
         parts = (part.double()[..., None, :] for part in (self.logits, self.means, self.log_scales))
         return StudentMixtureDistribution(*parts)
@@ -154,12 +133,9 @@ class StudentMixture(MixtureHead):
     """Three features per component: all logits, then all means, then all log scales."""
 
     name: ClassVar[str] = "student_mixture"
+    deviation: ClassVar[float] = 0.7
 
     components: int = 9
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> StudentMixtureDistribution:
-        logits, means, log_scales = features.chunk(3, dim=-1)
-        return StudentMixtureDistribution(logits, means, bounded(log_scales))
-
-    def start(self) -> Float[Tensor, " size"]:
-        return broad(self.components, deviation=0.7)
+        return StudentMixtureDistribution(*self.parts(features))

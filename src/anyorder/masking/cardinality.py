@@ -17,7 +17,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.masking.base import Masking
-from anyorder.query import Query
+from anyorder.query import Query, random_subset
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,5 @@ def masks_of_size(
     sizes: Int[Tensor, " batch"], variables: int, generator: torch.Generator
 ) -> Bool[Tensor, "batch variables"]:
     """One uniformly drawn set per row, of the size given for that row."""
-    # In float64 a tie, which would favour low indices, is out of reach even with thousands of variables.
-    noise = torch.rand(len(sizes), variables, generator=generator, device=generator.device, dtype=torch.float64)
-    shuffled = noise.argsort(dim=1)
-    first = torch.arange(variables, device=generator.device) < sizes.to(generator.device)[:, None]
-    return torch.zeros_like(first).scatter(1, shuffled, first)
+    everything = torch.ones(len(sizes), variables, dtype=torch.bool, device=generator.device)
+    return random_subset(everything, sizes, generator)

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.masking.base import Masking, Stage
-from anyorder.query import Query
+from anyorder.query import Query, random_subset
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TwoStage(Masking):
             step = torch.randint(region.shape[1], (batch,), generator=generator, device=generator.device)
         first = step < size
         running = torch.where(first[:, None], region, ~region)
-        active = _subset(running, torch.where(first, step, step - size), generator)
+        active = random_subset(running, torch.where(first, step, step - size), generator)
         known = torch.where(first[:, None], active, region | active)
         return Stage(
             self._spread(known, variables),
@@ -103,15 +103,6 @@ class TwoStage(Masking):
                 f"{count} variables, not {variables}"
             )
         return elements.repeat_interleave(self.channels, dim=1) if self.together else elements
-
-
-def _subset(
-    pool: Bool[Tensor, "batch pixels"], size: Int[Tensor, " batch"], generator: torch.Generator
-) -> Bool[Tensor, "batch pixels"]:
-    """A uniform subset of so many members of each row's pool."""
-    noise = torch.rand(pool.shape, generator=generator, device=generator.device, dtype=torch.float64)
-    rank = noise.masked_fill(~pool, 2.0).argsort(dim=1).argsort(dim=1)
-    return rank < size[:, None]
 
 
 def uniform_cut(batch: int, size: int, generator: torch.Generator) -> Int[Tensor, " batch"]:

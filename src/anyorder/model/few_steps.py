@@ -26,7 +26,7 @@ from torch import Tensor
 from anyorder.errors import UserError, nearest, positive, whole
 from anyorder.model.any_order import AnyOrderModel
 from anyorder.model.sampling import Sampler
-from anyorder.query import Chain, Query, padded_left
+from anyorder.query import Chain, Query, lowest, padded_left
 
 Watch: TypeAlias = Callable[[Tensor, Tensor, Tensor], None]
 """Sees every call: the values so far, which of them are known, and the network's features of all variables."""
@@ -230,8 +230,7 @@ def draw_by_confidence(
         entropy = features.new_full(left.shape, math.inf)
         entropy[row, target] = model.heads.entropy_at(features[row, target], target)
         share = -(-left.sum(dim=1) // more)
-        rank = entropy.argsort(dim=1, stable=True).argsort(dim=1)
-        row, target = ((rank < share[:, None]) & left).nonzero(as_tuple=True)
+        row, target = lowest(entropy, share, left).nonzero(as_tuple=True)
         drawn = model.heads.sample_at(features[row, target], target, generator, temperature).to(values.dtype)
         values = values.index_put((row, target), drawn)
         known[row, target], left[row, target] = True, False

@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.query import random_subset
 from anyorder.questions.particles import doubled
 from anyorder.variables.schema import Kind, Variable
 
@@ -62,10 +63,8 @@ def random_known(
     observed: Bool[np.ndarray, "rows variables"], rng: np.random.Generator
 ) -> Bool[np.ndarray, "rows variables"]:
     """For each row a number of known cells, uniform on 0 .. observed - 1, and that many of its cells at random."""
-    count = observed.sum(axis=1)
-    size = np.floor(rng.random(len(observed)) * count)
-    rank = np.where(observed, rng.random(observed.shape), 2.0).argsort(axis=1).argsort(axis=1)
-    return np.asarray(rank < size[:, None])
+    size = np.floor(rng.random(len(observed)) * observed.sum(axis=1)).astype(np.int64)
+    return random_subset(torch.as_tensor(observed), torch.from_numpy(size), rng).numpy()
 
 
 @torch.no_grad()

@@ -26,7 +26,7 @@ from anyorder.errors import UserError
 from anyorder.masking import Cardinality, Masking
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical
-from anyorder.query import Query
+from anyorder.query import Query, random_subset
 from anyorder.tasks.calibration import mean_over_rows
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
@@ -137,9 +137,8 @@ def _queries(
     array, observed = model.encoding.encode(frame)
     index = np.arange(QUERIES) % len(frame)
     array, observed = array[index], observed[index]
-    size = np.floor(rng.random(len(index)) * observed.sum(axis=1)) + 1
-    rank = np.where(observed, rng.random(observed.shape), 2.0).argsort(axis=1).argsort(axis=1)
-    asked = torch.as_tensor((rank < size[:, None]) & observed)
+    size = torch.from_numpy(np.floor(rng.random(len(index)) * observed.sum(axis=1)).astype(np.int64) + 1)
+    asked = random_subset(torch.as_tensor(observed), size, rng)
     return (torch.as_tensor(array), Query.marginal(asked)), index
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from anyorder.errors import UserError
+from anyorder.support.checks import check_fields
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,12 @@ class Options:
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
-        for name in ("minutes", "steps", "batch", "learning_rate", "clip", "validate_every", "validation_queries"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise UserError(f"{name} must be greater than zero, got {value!r}")
-        for name, least in (("threads", 1), ("patience", 1), ("falls", 0), ("warmup", 0), ("weight_decay", 0)):
-            if getattr(self, name) < least:
-                raise UserError(f"{name} must be {least} or more, got {getattr(self, name)!r}")
-        for name in ("fall", "cool_down"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"{name} must lie in [0, 1], got {getattr(self, name)!r}")
-        if not 0 <= self.average < 1:
-            raise UserError(f"average must lie in [0, 1), got {self.average!r}")
+        check_fields(
+            self,
+            whole={
+                **dict.fromkeys(("steps", "batch", "validate_every", "validation_queries", "patience", "threads"), 1),
+                **dict.fromkeys(("warmup", "falls"), 0),
+            },
+            positive=("minutes", "learning_rate", "clip"),
+            within={"weight_decay": "[0, inf)", "average": "[0, 1)", "fall": "[0, 1]", "cool_down": "[0, 1]"},
+        )

@@ -33,6 +33,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.support.roots import first_crossing
+
 COMPARED = 1000  # rows whose pairs choose the kernel width: the matrix of pairs stays at 8 MB
 ONE_WIDTH = 0.5  # in y, where the middle half of a normal column is 1.3 wide: the width before its factor
 FACTORS = 12  # tried on the widths
@@ -268,12 +270,8 @@ class _Smoothed:
         first, last = self.column[:1], self.column[-1:]
         (z_first,), (z_last,) = self.score(first)[0].tolist(), self.score(last)[0].tolist()
         levels = torch.linspace(max(z_first, -LEVEL), min(z_last, LEVEL), max(knots, 2), dtype=torch.float64)
-        lower, upper = first.expand_as(levels), last.expand_as(levels)
-        for _ in range(45):  # plain bisection: float precision is not needed for where a knot stands
-            middle = (lower + upper) / 2
-            short = self.score(middle)[0] < levels
-            lower, upper = torch.where(short, middle, lower), torch.where(short, upper, middle)
-        y = np.unique(torch.cat([first, (lower + upper) / 2, last]).numpy())
+        reached = first_crossing(lambda y: self.score(y)[0] - levels, first.expand_as(levels), last.expand_as(levels))
+        y = np.unique(torch.cat([first, reached, last]).numpy())
         between = [
             torch.linspace(low, high, 1 + math.ceil((high - low) / STRIDE), dtype=torch.float64)
             for low, high in pairwise(y.tolist())

@@ -23,6 +23,7 @@ from anyorder.heads import Head
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
+from anyorder.query import random_subset
 from anyorder.training.rows import Rows
 from anyorder.training.trees.options import JUDGED, MOST_SHOWN, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
@@ -346,10 +347,8 @@ class _Job:
 
 def random_subsets(rows: int, variables: int, generator: np.random.Generator) -> Bool[np.ndarray, "rows variables"]:
     """Subsets whose size is uniform on 0..variables, and which are uniform given their size."""
-    share = generator.integers(0, variables + 1, size=(rows, 1))
-    ranks = generator.random((rows, variables)).argsort(axis=1).argsort(axis=1)
-    subsets: Bool[np.ndarray, "rows variables"] = ranks < share
-    return subsets
+    size = torch.from_numpy(generator.integers(0, variables + 1, size=rows))
+    return random_subset(torch.ones(rows, variables, dtype=torch.bool), size, generator).numpy()
 
 
 @dataclass(frozen=True, eq=False)

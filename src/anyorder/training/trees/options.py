@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from anyorder.errors import UserError
+from anyorder.support.checks import check_fields
 
 MOST_SHOWN = 200_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
 
@@ -31,11 +31,13 @@ class TreeOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in ("members", "bins", "rounds", "leaves", "shown", "most_repeats", "sharp", "smooth", "threads"):
-            if getattr(self, name) < 1 + (name in ("bins", "leaves")):
-                raise UserError(f"trees: {name} must be {1 + (name in ('bins', 'leaves'))} or more")
-        if not 0 < self.learning_rate <= 1:
-            raise UserError(f"trees: learning_rate must lie in (0, 1], got {self.learning_rate!r}")
+        counts = ("members", "rounds", "shown", "most_repeats", "sharp", "smooth", "threads")
+        check_fields(
+            self,
+            whole={**dict.fromkeys(counts, 1), "bins": 2, "leaves": 2},
+            within={"learning_rate": "(0, 1]"},
+            section="trees",
+        )
 
 
 JUDGED = 2  # times what a set of trees costs that is grown by plan: sharp ones and smooth ones are tried

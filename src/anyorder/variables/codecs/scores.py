@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from anyorder.support.legendre import legendre
 from anyorder.variables.cells import Numbers
 
 NODES = 24  # Gauss-Legendre nodes on either side of x, where the quantile function is smooth
@@ -50,7 +51,7 @@ def mean_pinball_loss(law: Law, values: Tensor, measure: Callable[[Numbers], Num
     """2 int (1[x <= q_t] - t) (q_t - x) dt for each value, in two parts that meet where q_t = x."""
     actual = measure(values.numpy())
     upto = law.cdf(values).double().numpy()
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    nodes, weights = legendre(NODES)
     nodes, weights = (nodes[:, None] + 1) / 2, weights[:, None] / 2
     left = nodes * upto
     right = upto + nodes * (1 - upto)

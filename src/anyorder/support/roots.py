@@ -1,4 +1,9 @@
-"""Where an increasing function crosses zero, by methods that keep a bracket which always shrinks."""
+"""Where an increasing function crosses zero, by methods that keep a bracket which always shrinks.
+
+:func:`increasing_root` is for smooth functions with a derivative, :func:`first_crossing` for all others. SciPy's
+``optimize.elementwise`` drops the elements that have settled, which a function of a whole batch of distributions
+cannot follow; these keep the batch as it is.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +46,8 @@ def increasing_root(
 
 
 HASTY = 24  # interpolated steps before a bracket is only halved: jumps and plateaus defeat interpolation
+SHARP = torch.finfo(torch.float64).eps
+DOUBLINGS = 40
 
 
 def first_crossing(
@@ -52,13 +59,15 @@ def first_crossing(
 ) -> Float[Tensor, "*batch"]:
     """The least point at which each element is no longer negative, within twice the ``precision``.
 
-    That is of itself if it is above one, absolute below. It may get there by a jump.
+    The precision is relative to the point above one, absolute below. The function may cross by a jump.
 
-    ``function`` is negative at ``lower`` and not at ``upper``. Chandrupatla's method: inverse quadratic interpolation
-    where three points promise that it will do, and halves elsewhere.
+    ``function`` is negative at ``lower`` and not at ``upper``; where it is not negative at ``lower`` either, that is
+    the answer. Chandrupatla's method: inverse quadratic interpolation where three points promise that it will do, and
+    halves elsewhere.
     """
     newest, other = lower, upper
     at_newest, at_other = function(lower), function(upper)
+    other, at_other = other.where(at_newest < 0, newest), at_other.where(at_newest < 0, at_newest)
     before, at_before = other, at_other
     share = torch.full_like(newest, 0.5)
     for step in range(steps):
@@ -72,9 +81,9 @@ def first_crossing(
         close = precision * torch.maximum(newest.abs(), other.abs()).clamp(min=1)
         if bool((width <= 2 * close).all()):
             break
-        place = (newest - other) / (before - other)
+        between = (newest - other) / (before - other)
         height = (at_newest - at_other) / (at_before - at_other)
-        smooth = (height**2 < place) & ((1 - height) ** 2 < 1 - place) & (step < HASTY)
+        smooth = (height**2 < between) & ((1 - height) ** 2 < 1 - between) & (step < HASTY)
         guess = at_newest / (at_other - at_newest) * at_before / (at_other - at_before) + (before - newest) / (
             other - newest
         ) * at_newest / (at_before - at_newest) * at_other / (at_before - at_other)
@@ -82,3 +91,19 @@ def first_crossing(
         # Comparisons with NaN (a plateau) are false: then halve.
         share = torch.where(smooth & guess.isfinite(), guess, 0.5).clamp(least, 1 - least)
     return torch.where(at_newest < 0, other, newest)
+
+
+def bracket_end(
+    function: Callable[[Tensor], Tensor], start: Float[Tensor, "*batch"], *, upward: bool
+) -> Float[Tensor, "*batch"]:
+    """The other end of a bracket that has no finite one: in doubling steps from ``start`` until the sign has changed.
+
+    ``function`` increases: upward it is left once it is no longer negative, downward once it is.
+    """
+    step = torch.ones_like(start) if upward else -torch.ones_like(start)
+    for _ in range(DOUBLINGS):
+        short = (function(start + step) < 0) == upward
+        if not bool(short.any()):
+            break
+        step = torch.where(short, 2 * step, step)
+    return start + step

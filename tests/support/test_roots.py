@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from scipy import optimize, stats
 from torch import Tensor
 
-from anyorder.distributions.roots import first_crossing
+from anyorder.support.roots import SHARP, bracket_end, first_crossing
 
 LEVELS = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
 
@@ -55,3 +56,36 @@ def test_the_least_point_of_a_plateau() -> None:
     found, _ = crossing(function, 0.0, 6.0)
     expected = torch.where(LEVELS <= 0.5, 2 * LEVELS, 6 * LEVELS)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+def test_the_sharpest_answer_is_scipys() -> None:
+    # Two normals far apart: a steep cdf, a plateau between them, and a wide bracket.
+    def mixture(point: Tensor) -> Tensor:
+        return 0.3 * torch.special.ndtr(50 * (point + 4)) + 0.7 * torch.special.ndtr(point - 8)
+
+    found = first_crossing(lambda p: mixture(p) - LEVELS, torch.full_like(LEVELS, -99.0), LEVELS * 0 + 99.0, SHARP)
+    for level, point in zip(LEVELS.tolist(), found.tolist(), strict=True):
+
+        def excess(value: float, level: float = level) -> float:
+            return float(0.3 * stats.norm.cdf(50 * (value + 4)) + 0.7 * stats.norm.cdf(value - 8)) - level
+
+        if abs(level - 0.3) > 1e-9:  # on the plateau a digit of the cdf decides
+            assert point == pytest.approx(optimize.brentq(excess, -99.0, 99.0, xtol=1e-15), rel=1e-12)
+
+
+def test_a_lower_end_that_is_not_negative_is_the_answer() -> None:
+    # For the first element at once, for the second never: it must not be drawn to the upper end.
+    lower, upper = torch.tensor([0.0, -1.0, 2.0]).double(), torch.tensor([5.0, 5.0, 5.0]).double()
+    found = first_crossing(lambda point: point, lower, upper)
+    torch.testing.assert_close(found, torch.tensor([0.0, 0.0, 2.0]).double(), rtol=0, atol=2e-12)
+    nowhere = first_crossing(lambda point: point * float("nan"), lower, upper)
+    assert torch.equal(nowhere, lower)
+
+
+@pytest.mark.parametrize("upward", [True, False])
+def test_a_bracket_without_an_end_gets_one(upward: bool) -> None:
+    roots = torch.tensor([0.5, 7.0, 1e6]).double() * (1 if upward else -1)
+    end = bracket_end(lambda point: point - roots, torch.zeros(3, dtype=torch.float64), upward=upward)
+    beyond = end / roots
+    assert bool(((beyond >= 1) & (beyond <= 2)).all())
+    assert bool(((end - roots >= 0) if upward else (end - roots < 0)).all())
