@@ -48,6 +48,8 @@ class Record:
         self.before: list[dict[str, Any]] = []
         # The state at the start is the one that runs, whatever is committed meanwhile.
         self.code = commit()
+        if smoke:
+            torch.set_num_threads(1)  # two that wait for each other take longer than one on a busy machine
         self._kept: tempfile.TemporaryDirectory[str] | None = None
         if smoke and json is None:
             self._kept = tempfile.TemporaryDirectory(prefix="anyorder-smoke-")

@@ -129,6 +129,7 @@ def main(
         + ("Sizes of tables in bytes, rows that the model has not seen. " if others_rows else "")
         + "The models' own files are not counted. All round trips exact.",
         "partial": f"This is {corpus.partial}." if corpus.partial else "",
+        "seed": 0,
         "rows": rows,
         **facts,
         **({"tables, bytes": others_rows} if others_rows else {}),
