@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
+from anyorder.variables.codecs import Space
 
 
 class Head(nn.Module, ABC):
@@ -26,6 +27,17 @@ class Head(nn.Module, ABC):
     """
 
     name: ClassVar[str]
+
+    space: ClassVar[Space] = Space.LINE
+    """Where the values that it answers for lie: it can answer for variables whose codec says the same."""
+
+    wraps: ClassVar[bool] = False
+    """Whether it is put around another head by what a column is (its atoms, its bounds), not chosen by a user."""
+
+    @classmethod
+    def suits(cls, levels: int) -> bool:
+        """Whether it can answer for so many levels; 0 for numbers."""
+        return True
 
     def __new__(cls, *args: object, **options: object) -> Self:
         # Before the dataclass sets its fields, since one of them may be another head.

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.heads.base import Head
+from anyorder.variables.codecs import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,11 @@ class Bernoulli(Head):
     """One feature: the logit of level 1."""
 
     name: ClassVar[str] = "bernoulli"
+    space: ClassVar[Space] = Space.LEVELS
+
+    @classmethod
+    def suits(cls, levels: int) -> bool:
+        return levels == 2
 
     @property
     def size(self) -> int:

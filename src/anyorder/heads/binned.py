@@ -30,6 +30,7 @@ from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 
@@ -254,6 +255,7 @@ class Binned(Head):
     """One feature per bin: its logit. ``edges`` part the bins and ``warp`` gives normal scores, both in model units."""
 
     name: ClassVar[str] = "binned"
+    space: ClassVar[Space] = Space.LATTICE
 
     edges: tuple[float, ...] = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5)
     warp: Warp | Mapping[str, Any] | None = None

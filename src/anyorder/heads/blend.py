@@ -185,6 +185,7 @@ class Blend(Head):
     """``members`` read their features from ``starts`` on; ``weights`` are theirs in the mixture."""
 
     name: ClassVar[str] = "blend"
+    wraps: ClassVar[bool] = True
 
     members: tuple[Head, ...]
     weights: tuple[float, ...]

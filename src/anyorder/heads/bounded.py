@@ -202,6 +202,7 @@ class Bounded(Head):
     """The features of ``base``; ``low`` and ``high`` in model units, None where there is no bound."""
 
     name: ClassVar[str] = "bounded"
+    wraps: ClassVar[bool] = True
 
     base: Head
     low: float | None = None

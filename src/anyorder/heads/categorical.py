@@ -16,6 +16,7 @@ from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.variables.codecs import Space
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,7 @@ class Categorical(Head):
     """One feature per level: its logit."""
 
     name: ClassVar[str] = "categorical"
+    space: ClassVar[Space] = Space.LEVELS
 
     levels: int = 2
 

@@ -24,6 +24,7 @@ from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, in_parts, panels
 from anyorder.heads._mixture import MixtureHead, by_lower_tail, draw
 from anyorder.support.roots import increasing_root
+from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
 
 CELLS = 1024  # up to so many cells are summed one by one; beyond, an integral over the line stands for the sum
@@ -196,6 +197,7 @@ class DiscretizedLogisticMixture(MixtureHead):
     """Three features per component: all logits, then all means, then all log scales, in model units."""
 
     name: ClassVar[str] = "discretized_logistic_mixture"
+    space: ClassVar[Space] = Space.LATTICE
     deviation: ClassVar[float] = math.sqrt(3) / math.pi
 
     components: int

@@ -21,6 +21,7 @@ from anyorder.errors import UserError
 from anyorder.heads._mixture import bounded, broad
 from anyorder.heads.base import Head
 from anyorder.heads.categorical import CategoricalDistribution
+from anyorder.variables.codecs import Space
 
 FAR = 1e4  # the outer thresholds: every sigmoid is flat there, and 0 * FAR is no NaN in a gradient
 
@@ -30,6 +31,7 @@ class Ordinal(Head):
     """Three features for each of ``components``, then the first threshold and the log gaps to the next ones."""
 
     name: ClassVar[str] = "ordinal"
+    space: ClassVar[Space] = Space.LEVELS
 
     levels: int = 3
     components: int = 3

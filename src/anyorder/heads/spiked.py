@@ -145,6 +145,7 @@ class Spiked(Head):
     """One logit for every atom, relative to the continuum, then the features of ``base``; atoms in model units."""
 
     name: ClassVar[str] = "spiked"
+    wraps: ClassVar[bool] = True
 
     atoms: tuple[float, ...]
     base: Head

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load as tensors_in
 from safetensors.torch import save as tensors_as_bytes
-from safetensors.torch import save_file
 from torch import Tensor
 
 from anyorder.errors import UserError
@@ -40,22 +39,13 @@ def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, di
 
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
     """What :func:`save_model` writes, as bytes: how a model travels to another process without running code there."""
-    tensors, metadata = _packed(model.state_dict(), _words(model, card))
-    data = tensors_as_bytes(tensors, metadata=metadata)
-    end = LENGTH + int.from_bytes(data[:LENGTH], "little")
-    return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
+    return _as_bytes(model.state_dict(), _words(model, card))
 
 
 def model_from_bytes(data: bytes) -> tuple[AnyOrderModel, dict[str, Any]]:
     """The model of :func:`model_to_bytes`, on the CPU."""
     where = "the model in these bytes"
-    try:
-        length = int.from_bytes(data[:LENGTH], "little")
-        metadata = json.loads(data[LENGTH : LENGTH + length]).get("__metadata__", {})
-        tensors = tensors_in(data)
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{where} is not one of anyorder's, or it is damaged ({error})") from error
-    return _built(tensors, _header(tensors, metadata, where), where, "cpu")
+    return _built(*_from_bytes(data, where), where, "cpu")
 
 
 def _words(model: AnyOrderModel, card: dict[str, Any]) -> dict[str, Any]:
@@ -74,14 +64,26 @@ def _built(
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
     """Tensors and JSON header into one file, atomically; ``version`` is the one that the header is in."""
-    packed, metadata = _packed(tensors, header, version)
+    data = _as_bytes(tensors, header, version)
     with atomic_path(path) as beside:
-        save_file(packed, beside, metadata=metadata)
-        if beside.is_file():  # not a device
-            with beside.open("r+b") as file:
-                ordered = _in_order(file.read(int.from_bytes(file.read(LENGTH), "little")))
-                file.seek(LENGTH)
-                file.write(ordered)
+        beside.write_bytes(data)  # not safetensors' own writing, which would replace a device or a pipe by a file
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what :func:`write_tensors` wrote; anything else is refused by name."""
+    if not path.is_file():
+        raise UserError(f"no file {path}; check the name, or fit a model first")
+    # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
+    return _from_bytes(path.read_bytes(), str(path))
+
+
+def _as_bytes(tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION) -> bytes:
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    words = json.dumps(header, sort_keys=True)
+    metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
+    data = tensors_as_bytes(tensors, metadata=metadata)
+    end = LENGTH + int.from_bytes(data[:LENGTH], "little")
+    return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
 
 
 def _in_order(words: bytes) -> bytes:
@@ -95,26 +97,14 @@ def _in_order(words: bytes) -> bytes:
     return ordered if len(ordered) == len(words) else words
 
 
-def _packed(
-    tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION
-) -> tuple[dict[str, Tensor], dict[str, str]]:
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    words = json.dumps(header, sort_keys=True)
-    metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
-    return tensors, metadata
-
-
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Read what :func:`write_tensors` wrote; anything else is refused by name."""
-    if not path.is_file():
-        raise UserError(f"no file {path}; check the name, or fit a model first")
+def _from_bytes(data: bytes, where: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise UserError(f"{path} is not an anyorder file, or it is damaged ({error}); fit or copy it again") from error
-    return tensors, _header(tensors, metadata, str(path))
+        end = LENGTH + int.from_bytes(data[:LENGTH], "little")
+        tensors = tensors_in(data)  # checks the lengths that the next line goes by
+        metadata = json.loads(data[LENGTH:end]).get("__metadata__", {})
+    except (SafetensorError, ValueError) as error:
+        raise UserError(f"{where} is not an anyorder file, or it is damaged ({error}); fit or copy it again") from error
+    return tensors, _header(tensors, metadata, where)
 
 
 def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) -> dict[str, Any]:

@@ -339,5 +339,5 @@ def test_mistakes_in_questions_are_named() -> None:
         ao.fit_images([np.zeros((2, 2)), np.zeros((3, 2))], config=QUICK)
     with pytest.raises(UserError, match="two pictures"):
         ao.fit_images(np.zeros((1, 4, 4), dtype=np.uint8), config=QUICK)
-    with pytest.raises(UserError, match="two levels"):
+    with pytest.raises(UserError, match="8 levels"):
         ao.fit_images(np.full((9, 4, 4), 7, dtype=np.uint8), config={**QUICK, "head": "bernoulli"})

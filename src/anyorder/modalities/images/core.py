@@ -16,7 +16,7 @@ from torch import Tensor
 
 from anyorder.data.images import Pictures
 from anyorder.errors import UserError
-from anyorder.heads import Bernoulli, Categorical, DiscretizedLogisticMixture, Head
+from anyorder.heads import heads
 from anyorder.masking import (
     BottomUp,
     ExteriorPatch,
@@ -28,15 +28,20 @@ from anyorder.masking import (
     RightToLeft,
     TopDown,
 )
+from anyorder.modalities.heads import built_head
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Protocol
-from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec
+from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.warp import Warp
 
 MODES = (RandomPixels, LeftToRight, RightToLeft, TopDown, BottomUp, InteriorPatch, ExteriorPatch)
 FEW_LEVELS = 32  # up to so many, auto gives each level a probability of its own
+SHORT_NAMES: dict[str, dict[str, Any]] = {
+    "logistic": {"name": "discretized_logistic_mixture", "components": 1},
+    "mixture": {"name": "discretized_logistic_mixture"},
+}
 
 
 def image_model(
@@ -49,31 +54,30 @@ def image_model(
     components: int,
     seed: int,
 ) -> AnyOrderModel:
-    """An untrained model of pictures of this shape."""
-    head = chosen_head(head, levels)
-    if head == "bernoulli" and levels != 2:
-        raise UserError(f"the head 'bernoulli' is for pictures of two levels, these have {levels}")
+    """An untrained model of pictures of this shape; ``head`` as in :class:`ImageOptions`."""
+    described = described_head(head, levels)
+    family = heads.of(described)
     codec: Codec
-    made: Head
-    if head in ("bernoulli", "categorical"):
+    if family.space is Space.LEVELS:
+        if not family.suits(levels):
+            raise UserError(f"the head {head!r} cannot answer for pictures of {levels} levels; choose another")
         names = tuple(str(level) for level in range(levels))
         codec = LevelCodec(Variable("p", Kind.CATEGORICAL, names, dtype="str"))
-        made = Bernoulli() if head == "bernoulli" else Categorical(levels)
     else:
         # 0 .. L - 1 to -1 .. 1: the scale that the network reads and its heads answer in.
         warp = Warp.affine((levels - 1) / 2, (levels - 1) / 2)
         variable = Variable("p", Kind.INTEGER, dtype="int64", bounds=(0.0, float(levels - 1)), declared=True)
         codec = LatticeCodec(variable, warp, 0, levels - 1)
-        made = DiscretizedLogisticMixture(1 if head == "logistic" else components, codec.lattice)
+    made = built_head(described, codec, components)
     encoding = Encoding.repeat(codec, shape)
     return AnyOrderModel.build(encoding, [made] * len(encoding.schema), dict(network), protocol, seed=seed)
 
 
-def chosen_head(head: str, levels: int) -> str:
-    """What ``auto`` stands for."""
-    if head != "auto":
-        return head
-    return "bernoulli" if levels == 2 else "categorical" if levels <= FEW_LEVELS else "mixture"
+def described_head(head: str, levels: int) -> dict[str, Any]:
+    """The head that a user's word stands for: its own name, or one of the short names of pictures."""
+    if head == "auto":
+        head = "bernoulli" if levels == 2 else "categorical" if levels <= FEW_LEVELS else "mixture"
+    return dict(SHORT_NAMES.get(head, {"name": head}))
 
 
 def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
@@ -88,20 +92,21 @@ def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
 
 
 def encoded(model: AnyOrderModel, pictures: Pictures) -> Float[Tensor, "pictures variables"]:
-    """Pixels as model values; every pixel has the same codec."""
-    flat = torch.from_numpy(np.ascontiguousarray(pictures)).flatten(1).float()
-    codec = model.encoding.codecs[0]
-    if isinstance(codec, LatticeCodec):
-        half = (codec.stop - codec.start) / 2
-        return (flat - half) / half
-    return flat
+    """Pixels as model values; every pixel has the same codec, whose values are listed in the order of the levels."""
+    values = model.encoding.codecs[0].listed()
+    assert values is not None  # pixels are levels or points of a lattice
+    return torch.from_numpy(values).float()[torch.from_numpy(np.ascontiguousarray(pictures)).flatten(1).long()]
 
 
 def decoded(model: AnyOrderModel, values: Float[Tensor, "pictures variables"]) -> Pictures:
     """Model values as pixels."""
-    codec = model.encoding.codecs[0]
-    if isinstance(codec, LatticeCodec):
-        half = (codec.stop - codec.start) / 2
-        values = values * half + half
-    shape = (len(values), *model.schema.grid)
-    return values.round().clamp(0, 255).to(torch.uint8).cpu().numpy().reshape(shape)
+    levels = model.encoding.codecs[0].index(values.double().cpu().numpy())
+    return levels.astype(np.uint8).reshape(len(values), *model.schema.grid)
+
+
+def shades(
+    model: AnyOrderModel, values: Float[Tensor, "pictures variables"]
+) -> Float[np.ndarray, "pictures variables"]:
+    """Model values as levels that need not be whole."""
+    codec, numbers = model.encoding.codecs[0], values.double().cpu().numpy()
+    return numbers if codec.space is Space.LEVELS else codec.measure(numbers)

@@ -14,9 +14,10 @@ from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.errors import UserError
+from anyorder.heads import heads
 from anyorder.masking import Modes, maskings
 from anyorder.modalities.fit import Run, run_fit
-from anyorder.modalities.images.core import MODES, chosen_head, encoded, image_masking, image_model
+from anyorder.modalities.images.core import MODES, described_head, encoded, image_masking, image_model
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.options import ImageOptions
 from anyorder.modalities.options import option_names
@@ -24,6 +25,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
 from anyorder.protocols import protocols
 from anyorder.training.rows import Digest, Rows
+from anyorder.variables.codecs import Space
 
 
 def fit_images(
@@ -75,15 +77,7 @@ def fit_images(
     >>> ao.fit_images(digits, preset="tiny", config=quick)
     ImageModel(8 x 8, 17 levels)
     """
-    run = Run.start(
-        seed=seed,
-        checkpoint=checkpoint,
-        resume=resume,
-        log=log,
-        tensorboard=tensorboard,
-        progress=progress,
-        device=device,
-    )
+    run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     options = ImageOptions.read(config, minutes=minutes, preset=preset)
     array, levels = check_pictures(pictures, levels)
     if validation is None:
@@ -99,10 +93,10 @@ def fit_images(
         if judges.shape[1:] != array.shape[1:]:
             raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
-    # Only a network that couples channels, with a mixture, can answer for a pixel at once; others take them one by one.
+    # A pixel can be answered for at once only by a network that couples channels, with a head on a lattice.
     couples = "coupled" in option_names(networks.of(options.network))
-    mixture = chosen_head(options.head, levels) in ("mixture", "logistic")
-    together = len(shape) == 3 and options.variables == "pixels" and couples and mixture
+    lattice = heads.of(described_head(options.head, levels)).space is Space.LATTICE
+    together = len(shape) == 3 and options.variables == "pixels" and couples and lattice
     auto = options.masking.get("name") == "auto"
     masking = (
         image_masking(shape, together=together)

@@ -19,7 +19,7 @@ from anyorder.data.images import Pictures, check_pictures, one_array
 from anyorder.errors import UserError, nearest, whole
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.modalities.face import FittedModel
-from anyorder.modalities.images.core import decoded, encoded
+from anyorder.modalities.images.core import decoded, encoded, shades
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.few_steps import Budget, InGroups, cheapest, sampler_for
 from anyorder.model.likelihood import log_prob
@@ -200,20 +200,10 @@ class ImageModel(FittedModel):
         moments = []
         for so_far, told, features in seen:
             expected = self.core.heads.distribution(features, 0).mean().to(so_far.dtype)
-            shades = self._shades(torch.where(told, so_far, expected))[0]
-            moments.append(Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), shades))
+            now = shades(self.core, torch.where(told, so_far, expected))[0].reshape(self.shape)
+            moments.append(Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), now))
         last = decoded(self.core, torch.from_numpy(drawn))[0]
         return [*moments, Moment(last, np.ones(self.shape, dtype=bool), last.astype(np.float64))]
-
-    def _shades(self, values: Float[Tensor, "pictures variables"]) -> Float[np.ndarray, "pictures *shape"]:
-        """Model values as levels that need not be whole."""
-        codec = self.core.encoding.codecs[0]
-        units = values.double().cpu().numpy()
-        return codec.measure(units).reshape(-1, *self.shape) if self._line else units.reshape(-1, *self.shape)
-
-    @property
-    def _line(self) -> bool:
-        return self.core.heads.of(0).levels == 0
 
     def log_prob(
         self, pictures: Any, *, known: Any = None, orders: int = 1, mode: str | None = None, seed: int = 0

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from anyorder.errors import UserError, nearest, whole
+from anyorder.heads import heads
 from anyorder.modalities.options import PresetOptions, named
+from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
+from anyorder.variables.codecs import Space
 
 # How SFARM trains its presets (table 4), under what the user says; the small ones take the defaults below.
 RECIPES: dict[str, dict[str, Any]] = {
@@ -19,7 +21,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "64x64": {"components": 30, "training": {"batch": 16, "learning_rate": 2e-4}},
 }
 VARIABLES = ("pixels", "channels")
-HEADS = ("auto", "bernoulli", "categorical", "logistic", "mixture")
+SHORT_HEADS = ("auto", "logistic", "mixture")
 
 
 @dataclass(frozen=True)
@@ -27,11 +29,11 @@ class ImageOptions(PresetOptions):
     """``preset`` sizes the U-Net; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
 
     The papers' presets also bring their head and training (:meth:`usual`). ``head``: ``bernoulli`` for two levels,
-    ``categorical``, ``logistic`` (one discretised logistic a pixel) or ``mixture`` of ``components`` of them; ``auto``
-    takes the first that suits the number of levels. Masking ``auto`` is SFARM's mixture of modes, pixels at random
-    twice as often as the six others together; ``{"name": "modes"}`` has them all alike. ``variables``, in colour:
-    ``pixels``, whose channels share one mixture and are known together (SFARM), or ``channels``, each a variable of
-    its own (MAC).
+    ``categorical``, ``logistic`` (one discretised logistic a pixel), ``mixture`` of ``components`` of them, or another
+    head for levels or a lattice; ``auto`` takes the first of these that suits the number of levels. Masking ``auto`` is
+    SFARM's mixture of modes, pixels at random twice as often as the six others together; ``{"name": "modes"}`` has them
+    all alike. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known together (SFARM), or
+    ``channels``, each a variable of its own (MAC).
     """
 
     network: Mapping[str, Any] = named("unet")
@@ -54,11 +56,8 @@ class ImageOptions(PresetOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.head not in HEADS:
-            raise UserError(f"unknown head {self.head!r} of pictures; {nearest(self.head, HEADS)}")
-        whole("components", self.components)
-        if self.variables not in VARIABLES:
-            raise UserError(f"unknown variables {self.variables!r} of pictures; {nearest(self.variables, VARIABLES)}")
+        known = [*SHORT_HEADS, *(name for name in heads.names() if heads.get(name).space is not Space.LINE)]
+        check_fields(self, whole={"components": 1}, one_of={"head": known, "variables": VARIABLES})
 
     @classmethod
     def usual(cls, options: Mapping[str, Any]) -> Self:

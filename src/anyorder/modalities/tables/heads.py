@@ -1,4 +1,4 @@
-"""Which head answers for which kind of column: the defaults, and what ``Config.heads`` says instead.
+"""Which head answers for which kind of column: the defaults, and what ``TableOptions.heads`` says instead.
 
 A choice names a kind and describes a head, such as ``{"continuous": {"name": "spline", "bins": 16}}``. What a
 column itself decides (its number of levels, its lattice, its atoms and bounds) comes from its codec and cannot be
@@ -7,7 +7,6 @@ chosen: a spiked column's choice is that of its continuum, and a bounded column'
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,8 @@ from anyorder.heads import Bernoulli, Head, heads
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.ordinal import Ordinal
 from anyorder.heads.spiked import Spiked
+from anyorder.modalities.heads import built_head
+from anyorder.modalities.options import option_names
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.schema import Kind
 
@@ -34,15 +35,14 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 f'{{"name": "gaussian_mixture", "components": 5}}; got {described!r}'
             )
         family = heads.get(described["name"])
-        if family in (Spiked, Bounded):
+        if family.wraps:
             raise UserError(
                 f"heads: {described['name']!r} comes by itself with a column's atoms or bounds; name its base"
             )
         _trial(family, described)
-        space = _answers_for(family)
-        if space not in _spaces(known):
+        if family.space not in _spaces(known):
             raise UserError(
-                f"heads: {described['name']!r} answers for {space}, and a column of the kind {known.value!r} has "
+                f"heads: {family.name!r} answers for {family.space}, and a column of the kind {known.value!r} has "
                 f"{' or '.join(sorted(_spaces(known)))}; choose another head for it"
             )
         out[known.value] = dict(described)
@@ -56,15 +56,7 @@ def head_for(codec: Codec, components: int, chosen: Mapping[str, Any]) -> Head:
     if not described or not _usable(described["name"], codec):
         # Times are a lattice of days or a line, and Bernoulli knows two levels: then the choice is meant for others.
         described = {"name": _default(codec)}
-    family = heads.get(described["name"])
-    options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
-    if "components" in options and family is not Ordinal:
-        described.setdefault("components", components)
-    if "levels" in options:
-        described["levels"] = len(variable.levels)
-    if "lattice" in options and codec.lattice is not None:
-        described["lattice"] = codec.lattice
-    return _wrapped(codec, heads.build(described))
+    return _wrapped(codec, built_head(described, codec, components))
 
 
 def _wrapped(codec: Codec, head: Head) -> Head:
@@ -76,7 +68,8 @@ def _wrapped(codec: Codec, head: Head) -> Head:
 
 
 def _usable(name: str, codec: Codec) -> bool:
-    return _answers_for(heads.get(name)) is codec.space and (name != Bernoulli.name or len(codec.variable.levels) == 2)
+    family = heads.get(name)
+    return family.space is codec.space and family.suits(len(codec.variable.levels))
 
 
 def _default(codec: Codec) -> str:
@@ -93,19 +86,11 @@ def _spaces(kind: Kind) -> set[Space]:
     return {Space.LEVELS} if kind.has_levels else {Space.LATTICE} if kind is Kind.INTEGER else {Space.LINE}
 
 
-def _answers_for(family: type[Head]) -> Space:
-    """Where the values of this family of heads lie."""
-    options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
-    if family is Bernoulli or "levels" in options:
-        return Space.LEVELS
-    return Space.LATTICE if "lattice" in options else Space.LINE
-
-
 def _trial(family: type[Head], described: Mapping[str, Any]) -> None:
     """Build it once, so that a wrong option is found before any data are read."""
     for name in OF_THE_COLUMN:
         if name in described:
             raise UserError(f"heads: the option {name!r} of {described['name']!r} is the column's own; leave it out")
-    fields = {field.name: field for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
+    known = option_names(family)
     column = {"levels": 3, "lattice": None, "components": 2}
-    heads.build({**{name: value for name, value in column.items() if name in fields}, **described})
+    heads.build({**{name: value for name, value in column.items() if name in known}, **described})

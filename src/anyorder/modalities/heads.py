@@ -1,0 +1,25 @@
+"""A head for a variable: what the user chose of it, and what the variable itself decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from anyorder.heads import Head, heads
+from anyorder.heads.ordinal import Ordinal
+from anyorder.modalities.options import option_names
+from anyorder.variables.codecs import Codec
+
+
+def built_head(described: Mapping[str, Any], codec: Codec, components: int) -> Head:
+    """The described head with the levels or the lattice of its variable; ``components`` is the default of mixtures."""
+    family = heads.of(described)
+    options = option_names(family)
+    made = dict(described)
+    if "components" in options and family is not Ordinal:  # which has a few latent ones of its own
+        made.setdefault("components", components)
+    if "levels" in options:
+        made["levels"] = len(codec.variable.levels)
+    if "lattice" in options and codec.lattice is not None:
+        made["lattice"] = codec.lattice
+    return heads.build(made)
