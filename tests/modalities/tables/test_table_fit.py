@@ -86,7 +86,7 @@ def test_a_hundred_columns_within_budget_and_memory() -> None:
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(60, 100)), columns=[f"c{i}" for i in range(100)])
     wide = wide.mask(rng.random(wide.shape) < 0.1)
-    trees = {"members": 1, "shown": 300, "rounds": 3, "bins": 8}
+    trees = {"members": 1, "shown": 300, "rounds": 3, "bins": 4}
     quick = {"training": {"steps": 3, "batch": 16, "validation_queries": 20}, "trees": trees}
     model = ao.fit(wide, seed=0, config=quick)
     assert np.isfinite(model.log_prob(wide.head(3))).all()
