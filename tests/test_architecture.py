@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "anyorder"
+TESTS = Path(__file__).resolve().parent
+SOURCE = TESTS.parent / "src" / "anyorder"
 
 # From the bottom up. A package may import itself and whatever stands on a lower line; packages on one line do not
 # know each other.
@@ -190,6 +191,21 @@ def class_tests(tree: ast.Module, classes: set[str], names: set[str]) -> list[st
 def test_networks_are_asked_and_not_told_apart(module: str) -> None:
     found = class_tests(parse(module)[0], *defined_in("networks"))
     assert not found, f"anyorder.{module} tests for {found}: let the contract in networks/base.py say it"
+
+
+def test_tests_mirror_the_tree() -> None:
+    files = sorted(TESTS.rglob("test_*.py"))
+    folders = {path.parent.relative_to(TESTS) for path in files} - {Path(), Path("benchmarks"), Path("docs")}
+    assert [folder for folder in folders if not (SOURCE / folder / "__init__.py").exists()] == []
+    # pytest imports test files by their bare names.
+    names = [path.name for path in files]
+    assert sorted(set(names)) == sorted(names)
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_no_test_imports_another(path: Path) -> None:
+    names = imported(ast.parse(path.read_text(encoding="utf-8")), "", path)
+    assert not [name for name in names if name.startswith("test_")], "put what tests share into a helper module"
 
 
 # The checker itself: each of these must be caught, or the tests above could not fail.

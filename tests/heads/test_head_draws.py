@@ -44,8 +44,8 @@ def test_quantile_is_the_least_point_that_reaches(head: Head, dtype: torch.dtype
     levels = torch.cat([torch.linspace(0.001, 0.999, 101, dtype=dtype), cdf[(cdf > 1e-4) & (cdf < 0.9999)]])
     found = distribution.quantile(levels[:, None])
     for column in range(8):
-        place = torch.searchsorted(cdf[:, column].contiguous(), levels)
-        torch.testing.assert_close(found[:, column], values[place], rtol=0, atol=1e-6)
+        index = torch.searchsorted(cdf[:, column].contiguous(), levels)
+        torch.testing.assert_close(found[:, column], values[index], rtol=0, atol=1e-6)
     assert distribution.quantile(torch.tensor(-0.1, dtype=dtype).expand(8)).isnan().all()
     if not (isinstance(head, DiscretizedLogisticMixture) and head.lattice.count is None):
         assert torch.equal(distribution.quantile(torch.ones(8, dtype=dtype)), values[-1].expand(8))
@@ -76,9 +76,9 @@ def test_draws_follow_the_masses(head: Head) -> None:
     f = features(head)
     draws = head(f.expand(20_000, -1)).sample(torch.Generator().manual_seed(4))
     values = points(head)
-    place = (draws[:, None] - values).abs().argmin(-1)
-    assert (draws - values[place]).abs().max() < 1e-9  # on the points, never between
-    counts = torch.bincount(place, minlength=len(values)).numpy()
+    index = (draws[:, None] - values).abs().argmin(-1)
+    assert (draws - values[index]).abs().max() < 1e-9  # on the points, never between
+    counts = torch.bincount(index, minlength=len(values)).numpy()
     expected = head(f).log_prob(values).exp().numpy() * 20_000
     often = expected > 5
     seen = np.append(counts[often], counts[~often].sum())

@@ -35,8 +35,8 @@ def peaked(network: str, protocol: object = None) -> AnyOrderModel:
 def query(evidence: dict[int, int], asked: list[int], rows: int) -> tuple[torch.Tensor, Query]:
     values = torch.zeros(rows, N)
     known, wanted = torch.zeros(rows, N, dtype=torch.bool), torch.zeros(rows, N, dtype=torch.bool)
-    for place, code in evidence.items():
-        values[:, place], known[:, place] = code, True
+    for position, code in evidence.items():
+        values[:, position], known[:, position] = code, True
     wanted[:, asked] = True
     return values, Query(known, wanted)
 

@@ -71,7 +71,7 @@ def test_the_predicted_cost_is_the_divergence_from_the_model(network: str) -> No
     # And the draws do follow the grouped distribution.
     values, questions = query({}, list(range(N)), DRAWS)
     drawn = draw_in_groups(model, values, model.chain(questions), starts, generator)
-    number = sum(drawn[:, place].long() * 3**power for power, place in enumerate(reversed(range(N))))
+    number = sum(drawn[:, position].long() * 3**power for power, position in enumerate(reversed(range(N))))
     found = np.bincount(number.numpy(), minlength=len(ways)) / DRAWS
     probs = grouped.exp().numpy()
     assert np.abs(found - probs).max() < 4 * math.sqrt(probs.max() / DRAWS)
@@ -141,8 +141,8 @@ def test_confidence_order_in_one_call_is_side_by_side() -> None:
     known = questions.evidence[:1]
     with torch.no_grad():
         probs = model.heads.of(0)(model.one_pass(values[:1], known)).probs()[0].numpy()
-    for place in range(N):
-        found = np.bincount(drawn[:, place].long().numpy(), minlength=3) / 3000
-        assert np.abs(found - probs[place]).max() < 4 * math.sqrt(0.25 / 3000)
+    for position in range(N):
+        found = np.bincount(drawn[:, position].long().numpy(), minlength=3) / 3000
+        assert np.abs(found - probs[position]).max() < 4 * math.sqrt(0.25 / 3000)
     with pytest.raises(UserError, match="calls must be"):
         draw_by_confidence(model, values, questions, 0)

@@ -27,8 +27,8 @@ def test_draws_follow_the_chain(network: str, evidence: dict[int, int], asked: l
     assert probs.sum() == pytest.approx(1.0, abs=1e-5)
     values, questions = query(evidence, asked, DRAWS)
     found = speculate(model, values, model.chain(questions), torch.Generator().manual_seed(2), drafts=drafts)
-    for place, code in evidence.items():
-        assert bool((found.values[:, place] == code).all())
+    for position, code in evidence.items():
+        assert bool((found.values[:, position] == code).all())
     assert follows(found.values.numpy(), asked, probs)
     # Drafting independently would not pass: the variables do depend on each other.
     assert not np.allclose(
@@ -102,7 +102,7 @@ def test_calls_are_passes_of_the_network(
     monkeypatch.setattr(type(model.network), name, counted)
     for seed in range(5):
         passes = 0
-        values, questions = query(evidence, [place for place in range(N) if place not in evidence], 1)
+        values, questions = query(evidence, [position for position in range(N) if position not in evidence], 1)
         found = speculate(model, values, model.chain(questions), torch.Generator().manual_seed(seed), drafts=2)
         assert passes == int(found.calls[0]) <= int(found.drawn[0])
 

@@ -31,7 +31,7 @@ def test_network_puts_members_side_by_side() -> None:
     known = torch.rand(4, 5) < 0.5
     features = built.beside(values, known)
     width = built.layout.members[0].width
-    for place, part in enumerate(built.parts):
+    for position, part in enumerate(built.parts):
         alone = part.beside(values, known)
-        size = min(width, features.shape[-1] - place * width)
-        assert torch.equal(features[..., place * width : place * width + size], alone[..., :size])
+        size = min(width, features.shape[-1] - position * width)
+        assert torch.equal(features[..., position * width : position * width + size], alone[..., :size])

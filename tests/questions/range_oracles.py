@@ -23,16 +23,16 @@ COVARIANCE = ROOT @ ROOT.T
 
 def box(low: dict[int, float], high: dict[int, float], given: dict[int, float]) -> float:
     """P(low < x < high | given) of the normal, in the units of the data."""
-    places = sorted(low | high)
+    positions = sorted(low | high)
     known = sorted(given)
     mean, covariance = SCALE * MEAN, SCALE**2 * COVARIANCE
-    location, spread = mean[places], covariance[np.ix_(places, places)]
+    location, spread = mean[positions], covariance[np.ix_(positions, positions)]
     if known:
-        gain = covariance[np.ix_(places, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
+        gain = covariance[np.ix_(positions, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
         location = location + gain @ (np.array([given[i] for i in known]) - mean[known])
-        spread = spread - gain @ covariance[np.ix_(known, places)]
+        spread = spread - gain @ covariance[np.ix_(known, positions)]
     law = multivariate_normal(location, spread, seed=0, abseps=1e-7, maxpts=200_000)  # random points: seeded, and many
-    lower, upper = [low.get(place, -50.0) for place in places], [high.get(place, 50.0) for place in places]
+    lower, upper = ([ends.get(at, far) for at in positions] for ends, far in ((low, -50.0), (high, 50.0)))
     return float(law.cdf(upper, lower_limit=lower))
 
 
@@ -42,8 +42,8 @@ def close(found: float, truth: float, extra: float = 1e-9) -> None:
     assert abs(found.value - truth) <= 4 * found.standard_error + extra, (found, truth)
 
 
-def slope_of_the_cdf(place: float, below: float) -> float:
-    ends = [box({1: -1.0, 2: 0.0}, {2: 4.0, 3: place + step}, {0: 1.0}) / below for step in (-0.05, 0.05)]
+def slope_of_the_cdf(position: float, below: float) -> float:
+    ends = [box({1: -1.0, 2: 0.0}, {2: 4.0, 3: position + step}, {0: 1.0}) / below for step in (-0.05, 0.05)]
     return (ends[1] - ends[0]) / 0.1
 
 

@@ -19,10 +19,10 @@ from range_oracles import COVARIANCE, MEAN, SCALE, box, close, density_given_a_r
 def test_answers_under_ranges_are_ratios_of_boxes(gaussian: AnyOrderModel) -> None:
     c = Conditional(gaussian, {"v0": 1.0, "v1": Between(-1, None), "v2": "0..4"}, draws=4000)
     below = box({1: -1.0, 2: 0.0}, {2: 4.0}, {0: 1.0})
-    for place in (-1.0, 0.5, 2.0):
-        truth = box({1: -1.0, 2: 0.0}, {2: 4.0, 3: place}, {0: 1.0}) / below
-        close(c["v3"].cdf(place), truth, 1e-4)
-        close(c.prob(v3=Between(None, place)), truth, 1e-4)
+    for end in (-1.0, 0.5, 2.0):
+        truth = box({1: -1.0, 2: 0.0}, {2: 4.0, 3: end}, {0: 1.0}) / below
+        close(c["v3"].cdf(end), truth, 1e-4)
+        close(c.prob(v3=Between(None, end)), truth, 1e-4)
     # The density is the derivative of that cdf; the mean its integral.
     grid = np.linspace(-9, 9, 61)
     cdf = np.array([box({1: -1.0, 2: 0.0}, {2: 4.0, 3: x}, {0: 1.0}) / below for x in grid])

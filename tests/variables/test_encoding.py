@@ -34,12 +34,12 @@ def test_round_trip_keeps_dtypes_index_and_cells(warp: WarpName) -> None:
     assert values.dtype == np.float64
     assert np.isfinite(values).all()
     assert_close(encoding.decode(values, index=frame.index), frame)
-    for place, codec in enumerate(encoding.codecs):
+    for position, codec in enumerate(encoding.codecs):
         if isinstance(codec, LevelCodec):
-            assert set(values[:, place]) == set(range(len(codec.variable.levels)))
+            assert set(values[:, position]) == set(range(len(codec.variable.levels)))
         elif codec.variable.dtype != "float32":  # neither shifted away nor squeezed to nothing
-            assert abs(np.median(values[:, place])) < 0.7
-            assert 0.1 < np.diff(np.quantile(values[:, place], [0.1, 0.9]))[0] < 5 or warp == "standard"
+            assert abs(np.median(values[:, position])) < 0.7
+            assert 0.1 < np.diff(np.quantile(values[:, position], [0.1, 0.9]))[0] < 5 or warp == "standard"
 
 
 def test_missing_cells_come_back_missing() -> None:

@@ -28,6 +28,6 @@ def messy(rows: int = 240, seed: int = 0) -> pd.DataFrame:
         },
         index=pd.Index(np.arange(rows) * 10, name="id"),
     )
-    for place, name in enumerate(("size", "stars", "river", "day")):
-        frame.loc[frame.index[rng.random(rows) < 0.1 + 0.02 * place], name] = None
+    for position, name in enumerate(("size", "stars", "river", "day")):
+        frame.loc[frame.index[rng.random(rows) < 0.1 + 0.02 * position], name] = None
     return frame

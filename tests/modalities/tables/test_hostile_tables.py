@@ -39,10 +39,10 @@ def fitted(name: str, frame: Any, engine: str) -> ao.TableModel:
         encoding = "auto" if frame.shape[1] < 100 else "standard"
         model = ao.fit(frame, seed=0, config={**QUICK, "engine": engine, "encoding": encoding})
     later = (DeprecationWarning, PendingDeprecationWarning, FutureWarning)  # of other packages: no concern of a user's
-    told = [str(item.message) for item in caught if not issubclass(item.category, later)]
+    messages = [str(item.message) for item in caught if not issubclass(item.category, later)]
     expected = TABLES[name].warned
-    assert [message for message in told if expected is None or expected not in message] == []
-    assert len(told) == (expected is not None)
+    assert [message for message in messages if expected is None or expected not in message] == []
+    assert len(messages) == (expected is not None)
     return model
 
 
@@ -227,9 +227,9 @@ def test_absurd_evidence_gives_no_nan(encoding: str) -> None:
     for name, values in far.items():
         for value in values:
             given = model.given({name: value})
-            # Whole numbers from 0 up were seen, so 0 is a guessed bound, and a value below it is told of.
-            told = pytest.warns(UserWarning, match="'whole'") if value == -(2**51) else nullcontext()
-            with told:
+            # Whole numbers from 0 up were seen, so 0 is a guessed bound, and a value below it is warned of.
+            warned = pytest.warns(UserWarning, match="'whole'") if value == -(2**51) else nullcontext()
+            with warned:
                 assert not np.isnan(model.log_prob({name: [value]})).any()
             assert np.isfinite(given["y"].quantile([0.05, 0.5, 0.95])).all()
             assert sum(given["level"].probs().values()) == pytest.approx(1.0, abs=1e-5)

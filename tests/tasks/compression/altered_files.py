@@ -15,9 +15,9 @@ def assert_never_wrong(magic: bytes, model: Any, packed: bytes, right: Callable[
     """A sound file whose words mean something else, as on a machine that rounds otherwise: refused, or no harm done."""
     sealed = Sealed.read(magic, model.core, packed)
     refused = 0
-    for place in range(0, len(sealed.stream), max(1, len(sealed.stream) // 40)):
+    for position in range(0, len(sealed.stream), max(1, len(sealed.stream) // 40)):
         words = bytearray(sealed.stream)
-        words[place] ^= 0x55
+        words[position] ^= 0x55
         file = dataclasses.replace(sealed, stream=bytes(words)).written(magic, model.core)
         try:
             back = decompress(model, file)
