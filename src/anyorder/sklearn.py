@@ -108,7 +108,7 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             self._check_n_features(X, reset=reset)
         if frame:
             return X, as_pandas(X)
-        table = pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+        table = pd.DataFrame(X, columns=[f"x{index}" for index in range(X.shape[1])])
         return X, table.infer_objects()
 
 
@@ -125,16 +125,16 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
     engine
         What learns: "neural", "trees", or "auto", which lets held-out rows decide.
     sample_posterior
-        Fill all unknown cells of a row by one joint draw, in place of their best values: for multiple imputation, with
+        Fill all unknown cells of a row by one joint draw, instead of their best values: for multiple imputation, with
         a ``random_state`` for each. A best value is not a typical value: statistics of spread need draws.
     random_state
         Of training and of the draws: an int repeats both.
     config
         Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
     kinds
-        What a column is, by name (or by place, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+        What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
     bounds
-        The least and greatest value of a number column, by name or place as in ``kinds``: ``{"age": (0, None)}``.
+        The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
     missingness
         "ignore", or "joint": which cells are unknown is modelled too, so that holes say something about other cells.
     missing_values
@@ -255,7 +255,7 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         drawn = self.model_.sample(n_samples, seed=seed)
         if self._form is None:
-            names = [f"x{place}" for place in range(self.n_features_in_)]
+            names = [f"x{index}" for index in range(self.n_features_in_)]
             return _as_array(drawn.reindex(columns=names), np.dtype(np.float64))
         names = [str(name) for name in nw.from_native(self._form).columns]
         return like_input(drawn.reindex(columns=names), self._form)
@@ -263,8 +263,8 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
 
 def _name(key: Any, names: list[str]) -> Any:
     """The column that a key of ``kinds`` or ``bounds`` means: one may be counted, where no column has that name."""
-    place = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
-    return names[key] if place else key
+    counted = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
+    return names[key] if counted else key
 
 
 def _without_values(column: Any) -> Any:
@@ -280,8 +280,8 @@ def _as_array(filled: pd.DataFrame, dtype: np.dtype[Any]) -> NDArray[Any]:
     columns = [filled[name].to_numpy() for name in filled.columns]
     if dtype.kind == "O" or any(column.dtype.kind == "O" for column in columns):
         cells = np.empty(filled.shape, dtype=object)
-        for place, column in enumerate(columns):
-            cells[:, place] = column
+        for index, column in enumerate(columns):
+            cells[:, index] = column
         return cells.astype(str) if dtype.kind == "U" else cells
     together = np.column_stack(columns) if columns else np.empty(filled.shape, dtype=dtype)
     exact = dtype.kind == "f" or bool((together == together.astype(dtype)).all())

@@ -166,8 +166,8 @@ class DDPM(nn.Module):
                 pixels = share.sqrt() * pixels + (1 - share).sqrt() * torch.randn(given.shape, generator=generator)
                 continue
             pixels = self._back(pixels, before, after, generator)
-            told = self._noised(given, after.expand(len(given)), torch.randn(given.shape, generator=generator))
-            pixels = torch.where(mask, told, pixels)
+            noised = self._noised(given, after.expand(len(given)), torch.randn(given.shape, generator=generator))
+            pixels = torch.where(mask, noised, pixels)
         return torch.where(mask, given, pixels).permute(0, 2, 3, 1).flatten(1)
 
     def _back(self, pixels: Tensor, before: Tensor, after: Tensor, generator: torch.Generator) -> Tensor:

@@ -88,10 +88,10 @@ class Alphabet:
         """Codes of a text that the alphabet must have in full."""
         codes = self.encode(text)
         if (codes == UNKNOWN).any():
-            place = int((codes == UNKNOWN).argmax())
+            position = int((codes == UNKNOWN).argmax())
             shown = self.symbols if len(self.symbols) <= 40 else self.symbols[:40] + "..."
             raise UserError(
-                f"character {self.spread(text)[place]!r} at position {place} is not in the model's alphabet "
+                f"character {self.spread(text)[position]!r} at position {position} is not in the model's alphabet "
                 f"({shown!r}); replace it, or fit with unit='bytes', which knows every text"
             )
         return codes

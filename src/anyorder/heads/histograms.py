@@ -57,13 +57,13 @@ def with_fewest(
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, " left"]]:
     """The same mixture with fewer members: histograms of one shape have become one, where the first of them stood."""
     alike: dict[Any, list[int]] = {}
-    for place, member in enumerate(members):
+    for index, member in enumerate(members):
         shape = _shape(member)
-        alike.setdefault(place if shape is None else shape, []).append(place)
+        alike.setdefault(index if shape is None else shape, []).append(index)
     found = []
     for own in alike.values():
         share = log_weights[own].double().log_softmax(0).expand(*members[own[0]].shape, -1)
-        found.append(members[own[0]] if len(own) == 1 else _merge([members[place] for place in own], share, joins))
+        found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
     return tuple(found), torch.stack([log_weights[own].logsumexp(0) for own in alike.values()])
 
 

@@ -163,11 +163,11 @@ class Spiked(Head):
 
     @property
     def locations(self) -> tuple[int, ...]:
-        return tuple(len(self.atoms) + place for place in self.base.locations)
+        return tuple(len(self.atoms) + index for index in self.base.locations)
 
     @property
     def log_scales(self) -> tuple[int, ...]:
-        return tuple(len(self.atoms) + place for place in self.base.log_scales)
+        return tuple(len(self.atoms) + index for index in self.base.log_scales)
 
     @property
     def atom_count(self) -> int:

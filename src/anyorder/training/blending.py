@@ -51,15 +51,15 @@ def blend(
     weights = _weights(log_probs, weight.numpy(), len(judges))
     weights[weights < LEAST_WEIGHT] = 0
     weights /= weights.sum(axis=0)
-    kept = [place for place in range(len(members)) if weights[place].any()]
+    kept = [number for number in range(len(members)) if weights[number].any()]
     shift = asked.log_det.double().numpy()
     scores = {
-        "members": {member.label: _mean(log_probs[place] + shift, weight) for place, member in enumerate(members)},
-        "weights": {member.label: float(weights[place].mean()) for place, member in enumerate(members)},
+        "members": {member.label: _mean(log_probs[number] + shift, weight) for number, member in enumerate(members)},
+        "weights": {member.label: float(weights[number].mean()) for number, member in enumerate(members)},
         "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
     }
-    parts = [model for place in kept for model in members[place].final]
-    shares = np.concatenate([weights[place] * _even_shares(members[place].final) for place in kept])
+    parts = [model for number in kept for model in members[number].final]
+    shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
     if len(parts) == 1:
         return parts[0], scores
     starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
@@ -115,8 +115,8 @@ def _weights(
     flat = log_probs.reshape(members, -1)
     common = blend_weights(flat, even, PRIOR_ROWS, counts=weight.reshape(-1) * scale)
     own = [
-        blend_weights(log_probs[:, :, place], common, PRIOR_ROWS, counts=weight[:, place] * scale * variables)
-        for place in range(variables)
+        blend_weights(log_probs[:, :, variable], common, PRIOR_ROWS, counts=weight[:, variable] * scale * variables)
+        for variable in range(variables)
     ]
     return np.stack(own, axis=1)
 

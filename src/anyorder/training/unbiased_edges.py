@@ -46,7 +46,7 @@ def recorded(
 ) -> Bool[Tensor, "batch variables"]:
     """What is known of a row once these variables are looked at.
 
-    An indicator is known if it was chosen, and in place of its column where that was chosen and is missing.
+    An indicator is known if it was chosen, and instead of its column where that was chosen and is missing.
     """
     return (chosen & observed) | partner_known(chosen & ~observed, partners)
 

@@ -135,7 +135,7 @@ class Interview:
     def columns(self, name: str) -> list[str]:
         """The columns that a measurement tells and that are not known yet."""
         known = self.known
-        names = [self.model.schema.names[place] for place in self.measurements.groups[name]]
+        names = [self.model.schema.names[index] for index in self.measurements.groups[name]]
         return [column for column in names if column not in known]
 
     def check(self, told: Mapping[str, str]) -> dict[str, str]:
@@ -157,8 +157,8 @@ class Interview:
 
     def strange(self, column: str, said: str) -> str | None:
         """A remark, if the model has seen next to nothing as far out as this number."""
-        place, value = understand(self.model.encoding, column, said, evidence=True)
-        if isinstance(value, Region) or self.model.schema.variables[place].levels:
+        index, value = understand(self.model.encoding, column, said, evidence=True)
+        if isinstance(value, Region) or self.model.schema.variables[index].levels:
             return None
         answer = self.believed(column)
         below = float(answer.cumulative(np.array([value]))[0])

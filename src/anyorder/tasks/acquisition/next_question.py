@@ -319,13 +319,13 @@ def _several(
         if not left:
             break
         # A group may share columns with another.
-        groups = [tuple(dict.fromkeys(place for one in (*chosen, name) for place in candidates[one])) for name in left]
+        groups = [tuple(dict.fromkeys(index for one in (*chosen, name) for index in candidates[one])) for name in left]
         gains = [gain.estimate() for gain in case.gains(groups, draws, case.seed)]
         added = [float(gain) - float(together) for gain in gains]
-        worthy = [place for place, name in enumerate(left) if added[place] > case.threshold(measurements.cost(name))]
+        worthy = [index for index, name in enumerate(left) if added[index] > case.threshold(measurements.cost(name))]
         if not worthy:
             break
-        best = max(worthy, key=lambda place: added[place] / measurements.cost(left[place]))
+        best = max(worthy, key=lambda index: added[index] / measurements.cost(left[index]))
         chosen.append(left[best])
         together = gains[best]
     return tuple(chosen), together
@@ -335,8 +335,8 @@ def _goal(conditional: Conditional, about: Sequence[str], reward: str) -> Goal:
     if not about or len(set(about)) < len(about):
         raise UserError(f"about must name one or more different columns, got {list(about)}")
     targets = tuple(conditional.model.schema.index(name) for name in about)
-    for name, place in zip(about, targets, strict=True):
-        if place in conditional.given_indices:
+    for name, index in zip(about, targets, strict=True):
+        if index in conditional.given_indices:
             raise UserError(f"{name!r} is part of what is known, so it cannot be what is to be learned as well")
     goal = Goal(targets, uncertainty_named(reward))
     if len(targets) > 1 and not goal.uncertainty.chained:
@@ -351,7 +351,7 @@ def _not_there(case: Case) -> set[int]:
 
 
 def _columns(model: AnyOrderModel, group: Group) -> list[str]:
-    return [model.schema.names[place] for place in group]
+    return [model.schema.names[index] for index in group]
 
 
 def _check(budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int) -> None:

@@ -1,6 +1,6 @@
 """A range coder and the file around it: what compressed texts and compressed tables have in common.
 
-Encoder and decoder run the same code: a :class:`Stream` is told the probabilities of some symbols, and either takes
+Encoder and decoder run the same code: a :class:`Stream` is given the probabilities of some symbols, and either takes
 the symbols that it is given or hands out those that it reads. So the two cannot drift apart.
 
 The file: magic, eight bytes of the model, checksums of the content and of the rest, a small JSON with whatever else

@@ -93,14 +93,14 @@ def grow_trees(
     What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
-    grown = _all(lambda job: job.grown(plans[job.place]), jobs, advance)
+    grown = _all(lambda job: job.grown(plans[job.index]), jobs, advance)
     questions = [job.questions for job in jobs]
     texts = []
-    for place, own in enumerate(grown):
+    for index, own in enumerate(grown):
         if own is None and instead is not None:
-            questions[place] = instead.questions[place]
-            own = instead.texts[place]
-        texts.append([""] * len(questions[place]) if own is None else own)
+            questions[index] = instead.questions[index]
+            own = instead.texts[index]
+        texts.append([""] * len(questions[index]) if own is None else own)
     return _network(heads, layout, jobs, questions, texts)
 
 
@@ -120,8 +120,8 @@ def _jobs(
     clock: Clock,
 ) -> list[_Job]:
     lightgbm()
-    columns = [place for place, flag in enumerate(nominal) if flag]
-    return [_Job(head, place, layout.partners, columns, rows, options, seed, clock) for place, head in enumerate(heads)]
+    columns = [index for index, flag in enumerate(nominal) if flag]
+    return [_Job(head, index, layout.partners, columns, rows, options, seed, clock) for index, head in enumerate(heads)]
 
 
 def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], advance: Callable[[], None]) -> list[T]:
@@ -144,7 +144,7 @@ def _network(
     marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
     for job in jobs:
         frequencies = job.frequencies()
-        marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
+        marginal[job.index, : len(frequencies)] = torch.as_tensor(frequencies).log()
     return BoostedTrees.of(layout, questions, texts, [head.atom_count for head in heads], marginal)
 
 
@@ -153,7 +153,7 @@ class _Job:
     """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
 
     head: Head
-    place: int
+    index: int
     partners: tuple[int, ...]
     nominal: list[int]
     rows: Rows
@@ -172,9 +172,9 @@ class _Job:
     def depths(self) -> list[list[Split]]:
         """The questions about this variable's classes."""
         frequencies = self.frequencies()
-        cells = self.rows.values[self.rows.observed[:, self.place], self.place]
+        cells = self.rows.values[self.rows.observed[:, self.index], self.index]
         # Where a column has few values, each its own class, one question for all does better: see docs/engines.md.
-        if self.place in self.nominal or len(torch.unique(cells)) <= len(frequencies):
+        if self.index in self.nominal or len(torch.unique(cells)) <= len(frequencies):
             return all_at_once(len(frequencies))
         return halves(frequencies, self.head.atom_count)
 
@@ -185,7 +185,7 @@ class _Job:
     def grown(self, plans: Sequence[Plan]) -> list[str] | None:
         """Trees for all questions by these plans; None where there is no time for all of them."""
         over = self.clock.begin()
-        generator = np.random.default_rng([self.seed, self.place])
+        generator = np.random.default_rng([self.seed, self.index])
         if over():
             return None
         shown = self._shown(self.rows, self.options.shown, generator)
@@ -210,7 +210,7 @@ class _Job:
         Coarse questions come first, so that time which runs out costs detail alone.
         """
         over = self.clock.begin(JUDGED)
-        generator = np.random.default_rng([self.seed, self.place])
+        generator = np.random.default_rng([self.seed, self.index])
         texts: list[str] = []
         plans: list[Plan] = []
         if not over():
@@ -262,18 +262,18 @@ class _Job:
         for since in range(0, self.options.rounds, STRIDE):
             more = min(STRIDE, self.options.rounds - since)
             nats = 0.0
-            for place, (booster, one) in enumerate(pairs):
+            for index, (booster, one) in enumerate(pairs):
                 for _ in range(more):
                     booster.update()
                 if len(one.truth):
-                    scores[place] = scores[place] + booster.predict(
+                    scores[index] = scores[index] + booster.predict(
                         one.unseen,
                         raw_score=True,
                         start_iteration=since,
                         num_iteration=more,
                         num_threads=self.options.threads,
                     )
-                    nats += _log_score(np.asarray(scores[place]), one.truth)
+                    nats += _log_score(np.asarray(scores[index]), one.truth)
             if nats > best + 1e-4 * cells:
                 best, best_round, stale = nats, since + more, 0
             else:
@@ -283,8 +283,8 @@ class _Job:
         return best, best_round
 
     def _targets(self, rows: Rows) -> tuple[Int[np.ndarray, " cells"], int]:
-        here = rows.observed[:, self.place]
-        classes, count = self.head.classes(rows.values[here, self.place].cpu())
+        here = rows.observed[:, self.index]
+        classes, count = self.head.classes(rows.values[here, self.index].cpu())
         return classes.numpy(), max(count, 2)
 
     def _booster(
@@ -318,7 +318,7 @@ class _Job:
             "deterministic": True,
             "force_row_wise": True,
         }
-        nominal = [column for column in self.nominal if column != self.place]
+        nominal = [column for column in self.nominal if column != self.index]
         return library.Booster(
             parameters, library.Dataset(inputs, answers, categorical_feature=nominal, params=parameters)
         )
@@ -330,18 +330,18 @@ class _Job:
         observed = rows.observed.cpu().numpy()
         shown = min(shown, MOST_SHOWN // observed.shape[1])
         target, _ = self._targets(rows)
-        place = np.flatnonzero(observed[:, self.place])
-        repeats = int(np.clip(shown // max(len(place), 1), 1, self.options.most_repeats))
-        if len(place) > shown:
-            chosen = np.sort(generator.choice(len(place), shown, replace=False))
-            place, target = place[chosen], target[chosen]
-        place, target = np.repeat(place, repeats), np.repeat(target, repeats)
-        chosen = random_subsets(len(place), observed.shape[1], generator)
-        chosen[:, self.place] = False
-        if self.partners and self.partners[self.place] >= 0:  # a column and its own indicator never see each other
-            chosen[:, self.partners[self.place]] = False
-        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[place]), self.partners).numpy()
-        values = rows.values.cpu().numpy().astype(np.float64)[place]
+        sources = np.flatnonzero(observed[:, self.index])
+        repeats = int(np.clip(shown // max(len(sources), 1), 1, self.options.most_repeats))
+        if len(sources) > shown:
+            chosen = np.sort(generator.choice(len(sources), shown, replace=False))
+            sources, target = sources[chosen], target[chosen]
+        sources, target = np.repeat(sources, repeats), np.repeat(target, repeats)
+        chosen = random_subsets(len(sources), observed.shape[1], generator)
+        chosen[:, self.index] = False
+        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
+            chosen[:, self.partners[self.index]] = False
+        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[sources]), self.partners).numpy()
+        values = rows.values.cpu().numpy().astype(np.float64)[sources]
         return with_count(np.where(known, values, np.nan)), target, repeats
 
 
