@@ -75,7 +75,7 @@ class StudentCell(Observation):
 
 
 class HeadCell(Observation):
-    """The law of one of the library's own heads, so that pictures are judged by the same families."""
+    """The law of one of the library's own heads, so that pictures are scored by the same families."""
 
     def __init__(self, head: Head) -> None:
         self.head = head

@@ -143,7 +143,7 @@ def infer_variable(name: str, column: Series, forced: Kind | None, marks: Sequen
 
 
 def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> str:
-    """As what the cells can be read: "truth", "numbers", "times" or "levels"."""
+    """What the cells can be read as: "truth", "numbers", "times" or "levels"."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "levels"

@@ -125,7 +125,7 @@ class Windows:
         return self.codes[: count * self.length].reshape(count, self.length).float()
 
     def spread(self, most: int | None) -> Float[Tensor, "rows length"]:
-        """Of these at most so many, evenly spread over the text."""
+        """At most so many of the windows that do not overlap, evenly spread over the text."""
         windows = self.apart()
         if most is None or most >= len(windows):
             return windows

@@ -61,7 +61,7 @@ class Distribution(ABC):
         return None
 
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
-        """Log weights with smooth parts, and log weights with the positions of atoms: the mixture of all is this one."""
+        """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
 
     @abstractmethod

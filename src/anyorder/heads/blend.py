@@ -41,7 +41,7 @@ class BlendDistribution(Distribution):
 
     @property
     def merged(self) -> Distribution:
-        """The same distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
+        """An equal distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
         # It is kept only where no gradient could be lost with it.
         return self._merge() if torch.is_grad_enabled() else self._kept
 

@@ -34,7 +34,7 @@ class Joined:
 
     @classmethod
     def of(cls, each: Sequence[Bins]) -> Joined:
-        """Of histograms with one warp and one lattice."""
+        """Join histograms that share a warp and a lattice."""
         pairs = sorted(pair for bins in each for pair in zip(bins.scores[1:-1].tolist(), bins.edges, strict=True))
         kept = pairs[:1]
         for score, edge in pairs[1:]:
@@ -55,7 +55,7 @@ Joins = dict[tuple[Bins, ...], Joined]
 def with_fewest(
     members: Sequence[Distribution], log_weights: Float[Tensor, " members"], joins: Joins
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, " left"]]:
-    """The same mixture with fewer members: histograms of one shape have become one, where the first of them stood."""
+    """The mixture with fewer members: histograms of one shape are merged, where the first of them stood."""
     alike: dict[Any, list[int]] = {}
     for index, member in enumerate(members):
         shape = _shape(member)

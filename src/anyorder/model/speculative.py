@@ -70,7 +70,7 @@ def speculate(
     while bool((left > 0).any()):
         target = look.upcoming(drafted.shape[1] + 1)
         probs = _probs(model, look.look(drafted, reach=1 + min(drafts, int(left.max()))))
-        right, more = _judged(probs[:, :, 0], law, drafted, left, generator)
+        right, more = _accepted(probs[:, :, 0], law, drafted, left, generator)
         settled = torch.minimum(right + 1, left)
         drawn_now = torch.nn.functional.pad(drafted, (0, 1)).scatter(1, right[:, None], more[:, None].to(values.dtype))
         position = torch.arange(drawn_now.shape[1], device=values.device)
@@ -85,7 +85,7 @@ def speculate(
     return Speculated(values, calls, drawn)
 
 
-def _judged(
+def _accepted(
     probs: Float[Tensor, "batch steps levels"],
     law: Float[Tensor, "batch drafts levels"],
     drafted: Float[Tensor, "batch drafts"],

@@ -23,7 +23,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.query import Query
-from anyorder.tasks.hidden_cells import Judged, judge
+from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
@@ -140,12 +140,12 @@ def _leave_one_out(
     values: Float[np.ndarray, "rows variables"],
     observed: Bool[np.ndarray, "rows variables"],
     wanted: Bool[np.ndarray, "rows variables"],
-) -> tuple[Int[np.ndarray, " repeats"], Judged]:
+) -> tuple[Int[np.ndarray, " repeats"], HiddenCellScores]:
     """Every wanted cell given all others: its row repeated with that one cell hidden. Also the row of each repeat."""
     row, column = wanted.nonzero()
     asked = np.zeros((len(row), values.shape[1]), dtype=bool)
     asked[np.arange(len(row)), column] = True
-    return row, judge(model, values[row], observed[row] & ~asked, asked)
+    return row, score_hidden_cells(model, values[row], observed[row] & ~asked, asked)
 
 
 def _plain(value: Any) -> Any:

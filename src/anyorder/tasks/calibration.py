@@ -1,10 +1,10 @@
 r"""Does the model know how much it knows? Hidden cells of rows it has not seen, against its own conditionals.
 
-Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is judged by its
+Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is scored by its
 exact one-dimensional conditional (:mod:`anyorder.tasks.hidden_cells`). If the conditionals are right, the PIT values of
 the cells are uniform on (0, 1) and an interval of level c holds a share c of them. Coverage is counted with the
 randomised PIT, so the nominal level can be met exactly by discrete variables too. Indicators of missing cells are
-neither shown nor judged: the report is about the columns of the table.
+neither shown nor scored: the report is about the columns of the table.
 
 Cells of one row hang together, so standard errors are over rows: for a mean over cells, the root of the sum over
 rows of (the sum of the row's deviations)^2, divided by the number of cells.
@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.tasks.hidden_cells import Judged, judge, random_known
+from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -35,7 +35,7 @@ class Calibration:
     """Where hidden cells fell in their own conditionals."""
 
     names: tuple[str, ...]
-    cells: Judged
+    cells: HiddenCellScores
     levels: tuple[float, ...] = LEVELS
     seed: int = 0
 
@@ -106,7 +106,7 @@ class Calibration:
         return np.flatnonzero(self.cells.variable == self.names.index(name))
 
     def of_known(self, count: int) -> Int[np.ndarray, " some"]:
-        """Which cells were judged given that many known ones."""
+        """Which cells were scored given that many known ones."""
         return np.flatnonzero(self.cells.known == count)
 
     def _groups(self) -> list[tuple[str, Any, Int[np.ndarray, " some"]]]:
@@ -127,14 +127,14 @@ def calibrate(
     values, observed = model.encoding.encode(frame)
     observed = of_columns(model.schema, observed)
     if not observed.any():
-        raise UserError("the table has no known cell to judge the model by")
+        raise UserError("the table has no known cell to score the model on")
     rng = np.random.default_rng(seed)
     parts = []
     for _ in range(repeats):
         known = random_known(observed, rng)
-        parts.append(judge(model, values, known, observed & ~known, crps=True))
+        parts.append(score_hidden_cells(model, values, known, observed & ~known, crps=True))
     whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-    return Calibration(model.schema.names, Judged(**whole), tuple(levels), seed)
+    return Calibration(model.schema.names, HiddenCellScores(**whole), tuple(levels), seed)
 
 
 def mean_over_rows(numbers: Float[np.ndarray, " cells"], row: Int[np.ndarray, " cells"]) -> tuple[float, float]:

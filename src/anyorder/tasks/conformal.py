@@ -32,7 +32,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.calibration import LEVELS
-from anyorder.tasks.hidden_cells import has_order, judge, random_known
+from anyorder.tasks.hidden_cells import has_order, random_known, score_hidden_cells
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 from anyorder.variables.schema import Kind, Variable
@@ -173,28 +173,28 @@ def conformal(
     this table: a cell of a column is hidden together with what is unknown in a random row of the table that lacks that
     column, so it is asked from as many cells as will be known. With neither, a random number of known cells.
     ``by_known``: a separate adjustment for every number of known cells (needs many rows). A fraction among whole
-    numbers is evidence, but never judged.
+    numbers is evidence, but never scored.
     """
     if given is not None and like is not None:
         raise UserError("given names one question and like another sort of them: leave one out")
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
-    judged = of_columns(model.schema, observed & ~_only_evidence(model, values))
+    scorable = of_columns(model.schema, observed & ~_only_evidence(model, values))
     if given is None:
         observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
         if like is None:
             known = random_known(observed, np.random.default_rng(seed))
-            asked = judged & ~known
+            asked = scorable & ~known
         else:
-            row, known, asked = _as_in(_holes(model, like, unseen), observed, judged, np.random.default_rng(seed))
+            row, known, asked = _as_in(_holes(model, like, unseen), observed, scorable, np.random.default_rng(seed))
             values = values[row]
     else:
         columns = [model.schema.index(name) for name in given]
         complete = observed[:, columns].all(axis=1)
-        values, judged = values[complete], judged[complete]
-        known = np.zeros_like(judged)
+        values, scorable = values[complete], scorable[complete]
+        known = np.zeros_like(scorable)
         known[:, columns] = True
-        asked = judged & ~known
-    cells = judge(model, values, known, asked)
+        asked = scorable & ~known
+    cells = score_hidden_cells(model, values, known, asked)
     if not len(cells.row) and like is None:
         raise UserError("no row of the table has cells to adjust by: every one is missing or given")
     depth = cells.depth(seed + 1)
@@ -216,14 +216,14 @@ def _holes(
 def _as_in(
     table: tuple[Float[np.ndarray, "rows variables"], Cells, Cells],
     observed: Cells,
-    judged: Cells,
+    scorable: Cells,
     rng: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " questions"], Cells, Cells]:
-    """For every cell that can be judged a question as in the table: its row, what is known there, and the cell."""
+    """For every cell that can be scored, a question as in the table: its row, what is known there, and the cell."""
     _, known, wanted = table
     rows, shown, asked = [np.zeros(0, dtype=np.int64)], [observed[:0]], [observed[:0]]
     for index in np.flatnonzero(wanted.any(axis=0)):
-        row = np.flatnonzero(judged[:, index])
+        row = np.flatnonzero(scorable[:, index])
         pattern = rng.choice(np.flatnonzero(wanted[:, index]), len(row))
         rows.append(row)
         shown.append(observed[row] & known[pattern])

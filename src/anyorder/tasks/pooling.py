@@ -65,7 +65,7 @@ class Pooled:
 
     @property
     def degrees_of_freedom(self) -> Float[np.ndarray, " entries"]:
-        """Of the t interval: Rubin's, or Barnard's and Rubin's where the complete table's are known."""
+        """Degrees of freedom of the t interval: Rubin's, or Barnard and Rubin's if those of the complete table are known."""
         rubin = self.rubin_degrees_of_freedom
         complete = self.complete_degrees_of_freedom
         if not np.isfinite(complete):
@@ -86,7 +86,7 @@ class Pooled:
 
     @property
     def relative_efficiency(self) -> Float[np.ndarray, " entries"]:
-        """Of this many filled tables, beside infinitely many."""
+        """Efficiency of this many filled tables relative to infinitely many."""
         return 1 / (1 + self.fraction_missing_information / self.tables)
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "entries 2"]:

@@ -25,30 +25,30 @@ from anyorder.training.trees.growing import random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
 
-JUDGING = 4_000  # questions about held-out rows by which members are weighed,
-JUDGING_CELLS = 100_000  # but no more than fit into so many cells
+QUESTIONS = 4_000  # questions about held-out rows by which members are weighed,
+QUESTION_CELLS = 100_000  # but no more than fit into so many cells
 PRIOR_ROWS = 4.0  # held-out rows that a variable's own weights must outweigh, against those of all variables
 LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
 
 
 @dataclass(frozen=True)
 class Member:
-    """One model as it was judged on held-out rows, and what goes into the blend for it, with equal shares."""
+    """One model as it was scored on held-out rows, and what goes into the blend for it, with equal shares."""
 
     label: str
-    judged: AnyOrderModel
+    trial: AnyOrderModel
     final: list[AnyOrderModel]
 
 
 def blend(
-    encoding: Encoding, protocol: Any, members: list[Member], judges: Rows, seed: int
+    encoding: Encoding, protocol: Any, members: list[Member], held_out: Rows, seed: int
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
     """One model of all members that count, and how they scored on held-out rows."""
-    known, weight = _questions(judges, encoding.schema.partners, seed)
-    index = torch.arange(len(judges)).repeat(-(-len(known) // len(judges)))[: len(known)]
-    asked = judges.take(index)
-    log_probs = np.stack([_log_probs(member.judged, asked.values, known) for member in members])
-    weights = _weights(log_probs, weight.numpy(), len(judges))
+    known, weight = _questions(held_out, encoding.schema.partners, seed)
+    index = torch.arange(len(held_out)).repeat(-(-len(known) // len(held_out)))[: len(known)]
+    asked = held_out.take(index)
+    log_probs = np.stack([_log_probs(member.trial, asked.values, known) for member in members])
+    weights = _weights(log_probs, weight.numpy(), len(held_out))
     weights[weights < LEAST_WEIGHT] = 0
     weights /= weights.sum(axis=0)
     kept = [number for number in range(len(members)) if weights[number].any()]
@@ -80,11 +80,11 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
 
 
 def _questions(
-    judges: Rows, partners: Sequence[int], seed: int
+    held_out: Rows, partners: Sequence[int], seed: int
 ) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
     """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
-    most = max(len(judges), min(JUDGING, JUDGING_CELLS // judges.values.shape[1]))
-    observed = judges.observed.repeat(-(-most // len(judges)), 1)[:most]
+    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]))
+    observed = held_out.observed.repeat(-(-most // len(held_out)), 1)[:most]
     generator = np.random.default_rng([seed, 7])
     chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
     asked = (observed & allowed_targets(chosen, partners)).double()

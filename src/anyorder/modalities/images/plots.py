@@ -31,7 +31,7 @@ def shades(pictures: Any, levels: int) -> UInt8[np.ndarray, "pictures height wid
 def hidden(
     pictures: UInt8[np.ndarray, "pictures height width 3"], known: Bool[np.ndarray, "pictures height width"]
 ) -> UInt8[np.ndarray, "pictures height width 3"]:
-    """The same with a colour of its own where nothing is known."""
+    """Mark the pixels that are not known with a colour of their own."""
     return np.where(known[..., None], pictures, np.array(UNKNOWN, dtype=np.uint8))
 
 

@@ -45,7 +45,7 @@ def ssim(guess: Array, truth: Array, most: float, window: int = 7) -> float:
 
 
 def energy_score(draws: Array, truth: Array, known: NDArray[np.bool_], most: float) -> Array:
-    """Of each picture; ``draws`` are [draws, pictures, height, width], two at least."""
+    """The energy score of each picture; ``draws`` are [draws, pictures, height, width], two at least."""
     if len(draws) < 2:
         raise UserError(f"the energy score compares draws with each other: give two or more, got {len(draws)}")
     missing = ~known.reshape(len(truth), -1)

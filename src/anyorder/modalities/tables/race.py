@@ -132,7 +132,7 @@ def split_rows(options: TableOptions, table: pd.DataFrame, seed: int) -> tuple[p
 
 
 def _share(options: Options, share: float) -> Options:
-    """The same options with that share of the budget."""
+    """Copy the options with that share of the budget."""
     minutes = None if options.minutes is None else options.minutes * share
     steps = None if options.steps is None else max(1, round(options.steps * share))
     return replace(options, minutes=minutes, steps=steps)

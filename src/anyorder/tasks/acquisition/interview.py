@@ -128,7 +128,7 @@ class Interview:
             never=names,
         )
 
-    def believed(self, column: str) -> Answer:
+    def prior(self, column: str) -> Answer:
         """The marginal distribution of a column, before anything was told."""
         return Conditional(self.model)[column]
 
@@ -160,7 +160,7 @@ class Interview:
         index, value = understand(self.model.encoding, column, said, evidence=True)
         if isinstance(value, Region) or self.model.schema.variables[index].levels:
             return None
-        answer = self.believed(column)
+        answer = self.prior(column)
         below = float(answer.cumulative(np.array([value]))[0])
         if below > STRANGE and 1 - below + answer.mass(value) > STRANGE:
             return None
@@ -189,7 +189,7 @@ class Interview:
         """Forget the last turn."""
         return self.turns.pop() if self.turns else None
 
-    def belief(self) -> dict[str, Answer]:
+    def posterior(self) -> dict[str, Answer]:
         """What is believed of each target now."""
         conditional = Conditional(self.model, self.known)
         return {name: conditional[name] for name in self.setup.about}

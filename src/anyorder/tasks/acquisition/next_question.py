@@ -245,7 +245,7 @@ def _candidate(case: Case, name: str, columns: Sequence[str], gain: Estimate) ->
 
 
 def _sooner(found: Sequence[Candidate], priced: bool) -> int:
-    """Of the candidates whose two steps are as good as the best: who tells most at once.
+    """The index of the candidate that tells most at once, among those whose two steps are as good as the best.
 
     Two measurements tell the same in either order, so their sums differ by noise only.
     """
@@ -287,13 +287,13 @@ def _looked_ahead(
     errors = [torch.stack([gain.error for gain in half]) for half in halves]
     follows = torch.zeros(len(futures.case), dtype=torch.float64)
     spent, noise = torch.zeros_like(follows), torch.zeros_like(follows)
-    for chooser, judge in ((0, 1), (1, 0)):
+    for chooser, scorer in ((0, 1), (1, 0)):
         worthy = means[chooser] > least[:, None]
         best = (means[chooser] / costs[:, None]).masked_fill(~worthy, -torch.inf).argmax(dim=0)
         bought = worthy.any(dim=0).double()
-        follows += bought * means[judge].gather(0, best[None])[0] / 2
+        follows += bought * means[scorer].gather(0, best[None])[0] / 2
         spent += bought * costs[best] / 2
-        noise += (bought * errors[judge].gather(0, best[None])[0]).square() / 4
+        noise += (bought * errors[scorer].gather(0, best[None])[0]).square() / 4
     # Draws of the answers carry the noise of what follows them; a list of them does not.
     listed = float((futures.weight.square() * noise).sum().sqrt())
     error = listed if futures.listed else float(paired_error(follows[None])[0])

@@ -50,7 +50,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
-        """The same for two levels or more."""
+        """Take or give symbols that have two levels or more."""
 
 
 class Writer(Stream):
@@ -112,7 +112,7 @@ class Sealed:
 
     @classmethod
     def read(cls, magic: bytes, model: AnyOrderModel, data: bytes) -> Sealed:
-        """Of a whole file that this model made; anything else is refused."""
+        """Read a whole file that this model made; anything else is refused."""
         if len(data) < HEADER.size or data[:4] != magic:
             raise UserError("these bytes were not compressed by anyorder, or by a model of another kind of data")
         body = data[HEADER.size :]

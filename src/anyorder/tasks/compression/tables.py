@@ -47,8 +47,8 @@ LEAST = 1e-9  # of the probability of a value: what the model rules out can stil
 class Dictionary:
     """The distinct cells of a column in ascending order of model value, those that the model cannot read last.
 
-    ``values`` are the distinct model values; ``first`` is the first cell of each, and ``index`` is the value of each
-    cell, -1 if it cannot be read. Several cells may be one value: 1 and 1.0 among texts.
+    ``values`` are the distinct model values; ``first`` is the first cell of each, and ``index`` is which value each
+    cell has, -1 if it cannot be read. Several cells may be one value: 1 and 1.0 among texts.
     """
 
     cells: Series
@@ -243,7 +243,7 @@ def _shares(mass: Float[np.ndarray, "rows count"], real: Any = None) -> Float[np
 
 
 def _checksum(content: int | Int[np.ndarray, " rows"], before: int = 0) -> int:
-    """Of which dictionary entry every cell is; the dictionaries themselves are under the checksum of the file."""
+    """Checksum of the dictionary entry of every cell; the file's own checksum covers the dictionaries."""
     return zlib.crc32(np.asarray(content, dtype="<i4").tobytes(), before)
 
 

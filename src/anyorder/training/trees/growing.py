@@ -2,7 +2,7 @@
 
 Each known cell x_i of the table is shown several times, beside random subsets e of the other known cells of its row
 (|e| uniform, as in ARDM), the rest hidden. LightGBM's classifiers then are p(half of the bins of x_i | x_e) for every
-e, question by question (:mod:`anyorder.networks.parts.halving`). How many rounds to boost is judged on held-out rows,
+e, question by question (:mod:`anyorder.networks.parts.halving`). How many rounds to boost is decided on held-out rows,
 for all questions of one depth together, since a single deep one concerns few of them; the trees that are kept are then
 grown with that number, on short tables from all rows. Several sets of them with shifted bins and other subsets are
 better than one: members of a blend.
@@ -25,7 +25,7 @@ from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
-from anyorder.training.trees.options import JUDGED, MOST_SHOWN, Clock, TreeOptions
+from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Judged:
+class TrialTrees:
     """Trees grown on the training rows alone, and what made each variable's held-out cells most probable, by depth."""
 
     heads: list[Head]
@@ -52,27 +52,27 @@ class Judged:
     plans: list[list[Plan]]
 
 
-def judge_trees(
+def grow_trial_trees(
     heads: Sequence[Head],
     layout: Layout,
     nominal: Sequence[bool],
     training: Rows,
-    judges: Rows,
+    held_out: Rows,
     options: TreeOptions,
     *,
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-) -> Judged:
+) -> TrialTrees:
     """Trees with as many rounds as held-out rows ask for; ``advance`` is called when a variable is done.
 
     A variable for which no time is left answers with its marginal.
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
-    grown = _all(lambda job: job.judged(judges), jobs, advance)
+    grown = _all(lambda job: job.trial(held_out), jobs, advance)
     questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
     network = _network(heads, layout, jobs, questions, texts)
-    return Judged(list(heads), network, questions, texts, [plans for _, plans in grown])
+    return TrialTrees(list(heads), network, questions, texts, [plans for _, plans in grown])
 
 
 def grow_trees(
@@ -86,11 +86,11 @@ def grow_trees(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-    instead: Judged | None = None,
+    instead: TrialTrees | None = None,
 ) -> BoostedTrees:
-    """Trees as the plans of each variable say; where time is up, those that were judged stand ``instead``, or none.
+    """Trees as the plans of each variable say; where time is up, the trial trees ``instead``, or none.
 
-    What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
+    Those must have the same heads. Their questions come with them: other rows may part the bins otherwise.
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = _all(lambda job: job.grown(plans[job.index]), jobs, advance)
@@ -104,9 +104,9 @@ def grow_trees(
     return _network(heads, layout, jobs, questions, texts)
 
 
-def all_rows(training: Rows, judges: Rows) -> Rows:
-    """Both together."""
-    pairs = ((getattr(rows, name).cpu() for rows in (training, judges)) for name in ("values", "observed", "log_det"))
+def all_rows(training: Rows, held_out: Rows) -> Rows:
+    """Training and held-out rows as one table."""
+    pairs = ((getattr(rows, name).cpu() for rows in (training, held_out)) for name in ("values", "observed", "log_det"))
     return Rows(*(torch.cat(tuple(pair)) for pair in pairs))
 
 
@@ -204,18 +204,18 @@ class _Job:
                 texts.append(str(booster.model_to_string()))
         return texts
 
-    def judged(self, judges: Rows) -> tuple[list[str], list[Plan]]:
+    def trial(self, held_out: Rows) -> tuple[list[str], list[Plan]]:
         """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
 
         Coarse questions come first, so that time which runs out costs detail alone.
         """
-        over = self.clock.begin(JUDGED)
+        over = self.clock.begin(TRIAL_COST)
         generator = np.random.default_rng([self.seed, self.index])
         texts: list[str] = []
         plans: list[Plan] = []
         if not over():
             shown = self._shown(self.rows, self.options.shown, generator)
-            unseen, truth, _ = self._shown(judges, max(2_000, len(judges.values)), generator)
+            unseen, truth, _ = self._shown(held_out, max(2_000, len(held_out.values)), generator)
             for splits in self.depths:
                 asked = [_Asked(split, unseen, truth) for split in splits]
                 found, plan = self._depth(asked, shown, over)
