@@ -15,7 +15,8 @@ OPENINGS = ("Of ", "As above", "As :", "The same", "Both together")
 def leaning(source: str) -> Iterator[tuple[int, str]]:
     """Line and text of every docstring with such an opening; texts below an assignment count as docstrings."""
     for node in ast.walk(ast.parse(source)):
-        for statement in getattr(node, "body", None) or () if not isinstance(node, ast.Lambda | ast.IfExp) else ():
+        body = getattr(node, "body", ())
+        for statement in body if isinstance(body, list) else ():
             if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 text = statement.value.value
                 if isinstance(text, str) and text.lstrip().startswith(OPENINGS):

@@ -60,7 +60,26 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     unseen: Unseen
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the model of a table; ``y`` is ignored."""
+        """Fit the model of a table.
+
+        Parameters
+        ----------
+        X
+            A frame (pandas, polars) or an array, with NaN or None where a cell is unknown; two rows at least.
+        y
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> brief = {"training": {"steps": 20, "minutes": None}}
+        >>> fitted = ao.AnyOrderDensity(engine="neural", config=brief, random_state=0).fit(frame)
+        >>> list(fitted.model_.schema.names) == list(frame.columns)
+        True
+        """
         given, table = self._read(X, reset=True)
         if len(table) < 2:
             raise UserError(f"a model needs more than one row to learn from, got n_samples={len(table)}")
@@ -115,7 +134,8 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
 class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
     """Fill unknown cells with a model of the whole table: by their mean or most probable level, or by a draw.
 
-    Frames (pandas, polars) and arrays come back as they came, known cells bit for bit.
+    Frames (pandas, polars) and arrays come back as they came, known cells bit for bit. Where few cells are missing and
+    speed counts, scikit-learn's own ``SimpleImputer`` will do.
 
     Parameters
     ----------
@@ -128,7 +148,7 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         Fill all unknown cells of a row by one joint draw, instead of their best values: for multiple imputation, with
         a ``random_state`` for each. A best value is not a typical value: statistics of spread need draws.
     random_state
-        Of training and of the draws: an int repeats both.
+        Decides training and the draws: an int repeats both.
     config
         Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
     kinds
@@ -151,6 +171,14 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         The :class:`~anyorder.modalities.tables.model.TableModel`, for every other question.
     empty_features_
         Which columns had no value at ``fit``.
+
+    Examples
+    --------
+    >>> brief = {"training": {"steps": 20, "minutes": None}}
+    >>> filling = ao.AnyOrderImputer(engine="neural", config=brief, random_state=0)
+    >>> holes = frame.assign(door=frame["door"].where(frame["rooms"] > 4))
+    >>> int(filling.fit_transform(holes)["door"].isna().sum())
+    0
     """
 
     def __init__(
@@ -181,7 +209,24 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         self.unseen = unseen
 
     def transform(self, X: Any) -> Any:
-        """The rows with every unknown cell filled."""
+        """Fill every unknown cell.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+
+        Returns
+        -------
+        frame or array
+            Of the kind that was given, known cells bit for bit.
+
+        Examples
+        --------
+        >>> holes = held_out.assign(price=None)
+        >>> bool(imputer.transform(holes)["price"].notna().all())
+        True
+        """
         check_is_fitted(self)
         given, table = self._read(X, reset=False)
         if self.sample_posterior:
@@ -196,7 +241,22 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         return _as_array(filled, given.dtype) if isinstance(given, np.ndarray) else like_input(filled, given)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns that :meth:`transform` gives."""
+        """The names of the columns that :meth:`transform` gives.
+
+        Parameters
+        ----------
+        input_features
+            The names of the columns at ``fit``; None for those it saw.
+
+        Returns
+        -------
+        array of str
+
+        Examples
+        --------
+        >>> imputer.get_feature_names_out().tolist()
+        ['rooms', 'river', 'door', 'price']
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.asarray(names if self.keep_empty_features else names[~self.empty_features_], dtype=object)
@@ -211,9 +271,44 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
     """The joint distribution of a table: log-densities of rows, and new rows.
 
     Scores are nats in the units of the data: log-density for a continuous column, log-probability for whole numbers,
-    levels and texts (so give ``kinds`` where two models of an array are to be compared, but not each column's reading).
-    Unknown cells are marginalised out. Parameters and attributes are those of :class:`AnyOrderImputer`; ``unseen``
-    is "refuse" here, since a row with a level that was never seen has no score.
+    levels and texts. Two models compare only if they read each column alike: give ``kinds`` for arrays. Unknown cells
+    are marginalised out, so scores of rows with different cells filled do not compare.
+
+    Parameters
+    ----------
+    minutes
+        The most time to train; None for what ``config`` says, else 2 minutes.
+    engine
+        What learns: "neural", "trees", or "auto", which lets held-out rows decide.
+    random_state
+        Decides training: an int repeats it.
+    config
+        Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
+    kinds
+        What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+    bounds
+        The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
+    missingness
+        "ignore", or "joint": which cells are unknown is modelled too, and scored.
+    missing_values
+        What marks an unknown cell besides NaN, None and the empty text.
+    unseen
+        What to do with a level that ``fit`` never saw: "refuse" it, since such a row has no score, or take it for
+        unknown ("missing").
+
+    Attributes
+    ----------
+    model_
+        The :class:`~anyorder.modalities.tables.model.TableModel`, for every other question.
+    empty_features_
+        Which columns had no value at ``fit``.
+
+    Examples
+    --------
+    >>> brief = {"training": {"steps": 20, "minutes": None}}
+    >>> fitted = ao.AnyOrderDensity(engine="neural", config=brief, random_state=0).fit(frame)
+    >>> fitted.sample(3, random_state=0).columns.tolist()
+    ['rooms', 'river', 'door', 'price']
     """
 
     def __init__(
@@ -240,17 +335,68 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         self.unseen = unseen
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """log p of every row's known cells, in nats."""
+        """log p of every row's known cells, in nats and in the units of the data.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+
+        Returns
+        -------
+        array
+            One number a row.
+
+        Examples
+        --------
+        >>> density.score_samples(held_out).shape == (len(held_out),)
+        True
+        """
         check_is_fitted(self)
         _, table = self._read(X, reset=False)
         return np.asarray(self.model_.log_prob(table, unseen=self.unseen), dtype=np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of :meth:`score_samples`: nats per row, so folds of different size compare."""
+        """The mean of :meth:`score_samples`: nats per row, so folds of different size compare.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+        y
+            Ignored.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> density.score(held_out) > density.score(held_out.assign(price=held_out["price"] + 40))
+        True
+        """
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """New rows, as an array or a frame, whichever the model was fitted on; columns without values stay empty."""
+        """Draw new rows.
+
+        Parameters
+        ----------
+        n_samples
+            How many.
+        random_state
+            An int gives the same rows each time.
+
+        Returns
+        -------
+        frame or array
+            Of the kind that ``fit`` was given; columns without values stay empty.
+
+        Examples
+        --------
+        >>> density.sample(5, random_state=0).shape
+        (5, 4)
+        """
         check_is_fitted(self)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         drawn = self.model_.sample(n_samples, seed=seed)

@@ -33,7 +33,30 @@ ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
 
 @dataclass(frozen=True)
 class Anomaly:
-    """One surprising cell. ``row`` is its label in the frame's index, ``probability`` that of a value as extreme."""
+    """One surprising cell, as listed by :meth:`TableModel.anomalies
+    <anyorder.modalities.tables.model.TableModel.anomalies>`.
+
+    Parameters
+    ----------
+    row
+        Its label in the index of the frame.
+    column
+        Its column.
+    value
+        What stands there.
+    expected
+        What the model would fill in.
+    probability
+        How probable a value at least as extreme is, given the rest of the row. Compare cells by this.
+    surprise
+        -log p in nats. It depends on the units of the column.
+
+    Examples
+    --------
+    >>> first, second = model.anomalies(held_out, top=2)
+    >>> first.probability <= second.probability
+    True
+    """
 
     row: Any
     column: str

@@ -62,7 +62,37 @@ class Candidate:
 
 @dataclass(frozen=True)
 class NextQuestion:
-    """The candidates, best first, and what to ask for: ``chosen``, or nothing, and then ``stop`` says why."""
+    """The candidates, best first, and what to ask for: ``chosen``, or nothing, and then ``stop`` says why.
+
+    Made by :meth:`TableModel.next_question <anyorder.modalities.tables.model.TableModel.next_question>`.
+
+    Parameters
+    ----------
+    about
+        The columns to learn about.
+    reward
+        What candidates are ranked by.
+    unit
+        What gains are counted in.
+    now
+        The uncertainty about the target before any further answer.
+    candidates
+        The measurements, best first.
+    chosen
+        The names of those to make now.
+    together
+        What the chosen ones are expected to tell together, if there are several.
+    stop
+        Why nothing should be asked, if so.
+
+    Examples
+    --------
+    >>> question = model.next_question({"door": 0.5}, about="price", draws=64)
+    >>> question.best, question.stop
+    ('rooms', None)
+    >>> question.candidates[0].gain > 0
+    True
+    """
 
     about: tuple[str, ...]
     reward: str
@@ -94,7 +124,18 @@ class NextQuestion:
         return f"NextQuestion({' and '.join(self.chosen)}: {gain:.3g} {self.unit} about {', '.join(self.about)})"
 
     def table(self) -> pd.DataFrame:
-        """The candidates as a frame, best first."""
+        """The candidates as a frame, best first.
+
+        Returns
+        -------
+        DataFrame
+            Name, gain with its standard error, cost, value (what they are ranked by) and whether they are worth asking.
+
+        Examples
+        --------
+        >>> sorted(model.next_question({"door": 0.5}, about="price", draws=64).table()["name"])
+        ['river', 'rooms']
+        """
         rows = []
         for one in self.candidates:
             ahead = {} if one.ahead is None else {"ahead": float(one.ahead)}
@@ -104,7 +145,17 @@ class NextQuestion:
         return pd.DataFrame(rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values, as the command line prints them.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> model.next_question({"door": 0.5}, about="price", draws=64).to_json()["best"]
+        'rooms'
+        """
         facts: dict[str, Any] = {"about": list(self.about), "reward": self.reward, "unit": self.unit}
         facts |= {"now": self.now.to_json(), "best": self.best, "chosen": list(self.chosen), "stop": self.stop}
         facts["doubt"] = self.doubt
