@@ -42,14 +42,14 @@ class Run:
     @classmethod
     def start(
         cls,
-        *,
         seed: int,
+        device: str,
         checkpoint: str | Path | None,
+        *,
         resume: bool,
         log: str | Path | None,
         tensorboard: str | Path | None,
         progress: bool,
-        device: str,
     ) -> Run:
         """Check what a user said of the run, and start its clock."""
         began = time.monotonic()

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from anyorder.errors import UserError, nearest
 from anyorder.networks import networks
+from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 
 
@@ -36,8 +37,7 @@ class FitOptions:
     training: Options = field(default_factory=Options)
 
     def __post_init__(self) -> None:
-        if not 0 < self.validation_share < 1:
-            raise UserError(f"validation_share must lie between 0 and 1, got {self.validation_share!r}")
+        check_fields(self, within={"validation_share": "(0, 1)"})
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, **said: Any) -> Self:

@@ -6,50 +6,27 @@ so one pass answers every p(x_i | x_known). The unknown vector is an input only;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from anyorder.networks.base import MaskNetwork
-from anyorder.networks.parts.attention import SIZES, TransformerBlock, begin_blocks, check_heads
-from anyorder.networks.parts.ends import Readout, ValueEmbedding
-from anyorder.networks.parts.positions import Rotary, check_positions, positions_table
+from anyorder.networks.parts.transformer import Transformer
 
 
 @dataclass(eq=False)
-class BidirectionalTransformer(MaskNetwork):
+class BidirectionalTransformer(Transformer, MaskNetwork):
     """All variables beside each other in one pass."""
 
     name: ClassVar[str] = "bidirectional_transformer"
 
-    width: int = 128
-    blocks: int = 4
-    heads: int = 4
-    dropout: float = 0.0
-    positions: str = "learned"
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = SIZES
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_heads(self.width, self.heads)
-        self.embed = ValueEmbedding(self.layout, self.width)
-        self.unknown = nn.Parameter(torch.randn(self.width) * 0.5)
-        check_positions(self.positions)
-        self.rotary = Rotary(self.layout, self.width // self.heads) if self.positions == "rotary" else None
+    def add_inputs(self) -> None:
+        self.unknown = self.vector()
         if self.rotary is None:
-            self.here = positions_table(self.layout, self.width)
-        self.trunk = nn.ModuleList(TransformerBlock(self.width, self.heads, self.dropout) for _ in range(self.blocks))
-        self.norm = nn.LayerNorm(self.width)
-        self.readout = Readout(self.layout, self.width)
-        begin_blocks(self.trunk)
-
-    def begin(self, starts: Float[Tensor, "variables width"]) -> None:
-        self.readout.begin(starts)
+            self.here = self.table()
 
     def beside(
         self,

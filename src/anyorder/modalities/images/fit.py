@@ -77,15 +77,7 @@ def fit_images(
     >>> ao.fit_images(digits, preset="tiny", config=quick)
     ImageModel(8 x 8, 17 levels)
     """
-    run = Run.start(
-        seed=seed,
-        checkpoint=checkpoint,
-        resume=resume,
-        log=log,
-        tensorboard=tensorboard,
-        progress=progress,
-        device=device,
-    )
+    run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     options = ImageOptions.read(config, minutes=minutes, preset=preset)
     array, levels = check_pictures(pictures, levels)
     if validation is None:

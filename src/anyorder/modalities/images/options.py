@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from anyorder.errors import UserError, nearest, whole
 from anyorder.heads import heads
 from anyorder.modalities.options import PresetOptions, named
+from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 from anyorder.variables.codecs import Space
 
@@ -56,14 +56,8 @@ class ImageOptions(PresetOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.head not in SHORT_HEADS and (
-            self.head not in heads.names() or heads.get(self.head).space is Space.LINE
-        ):
-            known = [*SHORT_HEADS, *(name for name in heads.names() if heads.get(name).space is not Space.LINE)]
-            raise UserError(f"unknown head {self.head!r} of pictures; {nearest(self.head, known)}")
-        whole("components", self.components)
-        if self.variables not in VARIABLES:
-            raise UserError(f"unknown variables {self.variables!r} of pictures; {nearest(self.variables, VARIABLES)}")
+        known = [*SHORT_HEADS, *(name for name in heads.names() if heads.get(name).space is not Space.LINE)]
+        check_fields(self, whole={"components": 1}, one_of={"head": known, "variables": VARIABLES})
 
     @classmethod
     def usual(cls, options: Mapping[str, Any]) -> Self:

@@ -87,15 +87,7 @@ def fit(
     >>> ao.fit(frame, engine="neural", config=quick, seed=0)["price"].mean() > 0
     True
     """
-    run = Run.start(
-        seed=seed,
-        checkpoint=checkpoint,
-        resume=resume,
-        log=log,
-        tensorboard=tensorboard,
-        progress=progress,
-        device=device,
-    )
+    run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     check_missingness(missingness)
     options = TableOptions.read(config, minutes=minutes, engine=engine)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from anyorder.errors import UserError, nearest
 from anyorder.modalities.options import FitOptions, named, section
 from anyorder.modalities.tables.heads import checked_heads
+from anyorder.support.checks import check_fields
 from anyorder.training.trees.options import TreeOptions
 from anyorder.variables.codecs import WarpName
 
@@ -39,12 +39,10 @@ class TableOptions(FitOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.encoding not in ENCODINGS:
-            raise UserError(f"unknown encoding {self.encoding!r}; {nearest(self.encoding, ENCODINGS)}")
-        if not 0 < self.trial <= 0.5:
-            raise UserError(f"trial must lie in (0, 0.5], got {self.trial!r}")
-        if self.most_validation_rows < 2:
-            raise UserError(f"most_validation_rows must be 2 or more, got {self.most_validation_rows!r}")
-        if self.components < 1:
-            raise UserError(f"components must be 1 or more, got {self.components!r}")
+        check_fields(
+            self,
+            whole={"components": 1, "most_validation_rows": 2},
+            within={"trial": "(0, 0.5]"},
+            one_of={"encoding": ENCODINGS},
+        )
         object.__setattr__(self, "heads", checked_heads(section(self.heads, "heads")))

@@ -71,15 +71,7 @@ def fit_text(
     >>> ao.fit_text("to be or not to be, " * 20, length=16, preset="tiny", config=quick)
     TextModel(length 16, 8 symbols)
     """
-    run = Run.start(
-        seed=seed,
-        checkpoint=checkpoint,
-        resume=resume,
-        log=log,
-        tensorboard=tensorboard,
-        progress=progress,
-        device=device,
-    )
+    run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     options = TextOptions.read(config, minutes=minutes, preset=preset)
     text = read_corpus(corpus)
     if not text:
