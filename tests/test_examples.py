@@ -82,7 +82,7 @@ def callables() -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 CALLABLES = dict(callables())
-EXAMPLES: dict[str, Any] = {**CALLABLES, **{cls.__name__: cls for cls in SHOWN}}
+EXAMPLES: dict[str, Any] = {**CALLABLES, **{cls.__name__: cls for cls in SHOWN}, "Interview.next": Interview.next}
 
 
 @pytest.fixture(scope="module")

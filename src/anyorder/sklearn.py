@@ -1,6 +1,6 @@
-"""scikit-learn's words for a table model: an imputer and a density, for pipelines and cross-validation.
+"""scikit-learn estimators around a table model: an imputer and a density, for pipelines and cross-validation.
 
-A thin shell: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
+A thin wrapper: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
 :class:`~anyorder.modalities.tables.model.TableModel`, kept as ``model_``. An array without names has the columns
 ``x0``, ``x1``, ...
 

@@ -1,9 +1,10 @@
-r"""DDPM (Ho et al. 2020) and RePaint (Lugmayr et al. 2022): a diffusion model, and how it is asked to fill.
+r"""DDPM (Ho et al. 2020) and RePaint (Lugmayr et al. 2022): a diffusion model, and how it fills pictures.
 
 Pictures x_0 in [-1, 1] are noised, $x_t = \sqrt{\bar\alpha_t} x_0 + \sqrt{1 - \bar\alpha_t} \epsilon$, and a U-Net of
-the same parts as ours learns to tell the noise, $\min E |\epsilon - \epsilon_\theta(x_t, t)|^2$. To fill, RePaint draws
-the unknown pixels backwards and at every step replaces the known ones by a noised copy of what they are; since the two
-were drawn apart, it goes forwards again by ``jump`` steps and back, ``resample`` times, so that they can agree.
+the same parts as ours learns to predict the noise, $\min E |\epsilon - \epsilon_\theta(x_t, t)|^2$. To fill, RePaint
+draws the unknown pixels backwards and at every step replaces the known ones by a noised copy of what they are; since
+the two were drawn independently, it goes forwards again by ``jump`` steps and back, ``resample`` times, so that they
+can agree.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The law of one cell given the latent vector: Gaussian, or Student's t, as MIWAE has it: it forgives an outlier; for
-pictures two levels, or a discretised logistic.
+"""The distribution of one cell given the latent vector.
+
+Numbers are Gaussian, or Student's t as in MIWAE, which forgives outliers; pixels have two levels, or a discretised
+logistic.
 
 A log scale is bounded as in the library's own heads, so that densities of different models compare.
 """

@@ -1,6 +1,6 @@
 """Texts: characters to codes and back, windows of a corpus, and where the corpora come from.
 
-A text is a row of one variable per position. Its alphabet are the characters that the corpus has, or, for any text at
+A text is a row of one variable per position. Its alphabet is the characters of the corpus or, for any text at
 all, the 256 bytes of UTF-8 (each written as the character of that number). text8 is the first 10^8 characters of a
 cleaned English Wikipedia (a-z and the space); papers cut it into 90 M for training, 5 M for validation, 5 M for tests.
 """

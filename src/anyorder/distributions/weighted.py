@@ -1,4 +1,4 @@
-"""A weighted mixture of one-dimensional distributions, as one distribution: what draws with weights have to say.
+"""A weighted mixture of one-dimensional distributions, as one distribution: what weighted draws say together.
 
     p(x) = sum_m w_m p_m(x),   w normalised
 

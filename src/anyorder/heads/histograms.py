@@ -2,9 +2,9 @@
 
     sum_m w_m pi_mk / width_mk = pi_j / width_j   in the part j of bin k that no other edge divides,
 
-since all have the same shape inside their bins. The same holds for histograms behind bounds and beside atoms. To make
-one of several costs more than to ask them all for one density each, and saves much where each is asked for many
-values: for quantiles and entropies.
+since all have the same shape inside their bins. The same holds for histograms behind bounds and beside atoms. Merging
+them costs more than asking each for one density, and pays where each would be asked for many values: for quantiles and
+entropies.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 ``log_prob`` is the logarithm of a density with respect to Lebesgue measure plus counting measure at the atoms: a
 log-probability at an atom, a log-density elsewhere. Entropy is with respect to the same measure. Over a base on a
-lattice (counts that are often zero) all are probabilities, and an atom has the base's own on top: w_a + w_0 base(a).
+lattice (counts that are often zero) all are probabilities, and an atom also gets the base's own: w_a + w_0 base(a).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, which the network may hear of.
+"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, which the network may be given.
 
 p(z_0, ..., z_S) = sum_m weight_m p(z_0, ..., z_S | m),    uniform weights in SFARM
 """

@@ -1,14 +1,14 @@
-r"""Lossless parallel sampling: several variables a network call, distributed exactly as one at a time.
+r"""Lossless parallel sampling: several variables per network call, distributed exactly as one at a time.
 
-An any-order model can draft for itself (any-subset speculative decoding; Guo and Ermon 2025). Drafts $d_1, ..., d_k$
-of the next k variables of a chain were drawn side by side from distributions $q_1, ..., q_k$ that an earlier call gave.
-One call of the network (:mod:`anyorder.networks.parts.lookahead`) tells for every i what the model itself says of the
+An any-order model can draft for itself (any-subset speculative decoding; Guo and Ermon 2025). Drafts $d_1, ..., d_k$ of
+the next k variables of a chain were drawn side by side from distributions $q_1, ..., q_k$ that an earlier call gave.
+One call of the network (:mod:`anyorder.networks.parts.lookahead`) gives for every i the model's own distribution of the
 next variable if the drafts before it are right, $p_i = p(x_i \mid known, d_1, ..., d_{i-1})$. Drafts are kept one after
 the other with probability min(1, p_i / q_i); the first that is not is drawn anew from (p_i - q_i)^+, and whatever was
-drafted behind it is forgotten. If all are kept, the call also gives the distribution of one more, which is drawn.
-Each variable then follows p_i, as if it had been drawn alone.
+drafted behind it is forgotten. If all are kept, the call also gives the distribution of one more, which is drawn. Each
+variable then follows p_i, as if it had been drawn alone.
 
-The same call tells the variables further on, given the drafts before i but not the variable i itself, whose value
+The same call predicts the variables further on, given the drafts before i but not the variable i itself, whose value
 was not known yet: these are the distributions of the next drafts. So a round takes one call and settles one variable
 at least: there are never more calls than variables.
 """

@@ -2,8 +2,8 @@
 
 Exact, without sampling: one step of the model is a normalised one-dimensional distribution, and the encoding carries
 it into the user's units with its Jacobian. Single numbers are :class:`~anyorder.questions.estimate.Estimate`: floats
-that also carry a standard error (0 here) and a method; answers under ranges (:mod:`anyorder.questions.range_answer`)
-read the same.
+that also carry a standard error (0 here) and a method. Answers under ranges (:mod:`anyorder.questions.range_answer`)
+are used in the same way.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Estimate: a number that knows how sure it is of itself.
+"""Estimate: a number with the standard error of its computation.
 
-It *is* a float, so it goes wherever a float goes; beside its value it carries the standard error of the computation
-(0 where the answer is exact) and the method in words. The error is that of the arithmetic, not of the model: a wrong
+It *is* a float, so it goes wherever a float goes; beside its value it carries the standard error (0 where the
+answer is exact) and the method in words. The error is that of the arithmetic, not of the model: a wrong
 model gives wrong answers with a standard error of zero.
 """
 

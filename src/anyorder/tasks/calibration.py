@@ -1,12 +1,12 @@
 r"""Does the model know how much it knows? Hidden cells of rows it has not seen, against its own conditionals.
 
-Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is scored by its
+In every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is scored by its
 exact one-dimensional conditional (:mod:`anyorder.tasks.hidden_cells`). If the conditionals are right, the PIT values of
 the cells are uniform on (0, 1) and an interval of level c holds a share c of them. Coverage is counted with the
 randomised PIT, so the nominal level can be met exactly by discrete variables too. Indicators of missing cells are
 neither shown nor scored: the report is about the columns of the table.
 
-Cells of one row hang together, so standard errors are over rows: for a mean over cells, the root of the sum over
+Cells of one row are dependent, so standard errors are over rows: for a mean over cells, the root of the sum over
 rows of (the sum of the row's deviations)^2, divided by the number of cells.
 """
 

@@ -1,8 +1,8 @@
 """The calibration report as one picture: where hidden cells fell, and how often intervals held.
 
-Top left, coverage against nominal level, as the difference that matters (a right model is flat at zero); top right, the
-same against the number of known cells. Below, one histogram of PIT values a variable. Grey bands hold 95 % of what
-chance alone would show for a right model.
+Top left, coverage against nominal level, as the difference that matters (a calibrated model is flat at zero); top
+right, the same against the number of known cells. Below, one histogram of PIT values a variable. Grey bands hold 95 %
+of what chance alone would show for a calibrated model.
 """
 
 from __future__ import annotations

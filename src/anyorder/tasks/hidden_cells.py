@@ -1,4 +1,4 @@
-r"""Every hidden cell against its own conditional: where it falls in it, how likely it is, how far off.
+r"""Score every hidden cell by its own conditional: where it falls, how likely it is, how far off.
 
 For a cell x of the variable X given the known cells of its row, with F the exact one-dimensional conditional cdf:
 

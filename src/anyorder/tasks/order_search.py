@@ -1,6 +1,6 @@
 r"""A canonical order learned from held-out rows: the search that MAC leaves open (its section 6), then fine-tuning.
 
-A trained mask network answers along every order, so orders can be compared without training anew. An order is as good
+A trained mask network answers along every order, so orders can be compared without retraining. An order is as good
 as the mean over random marginal queries (M_card) of held-out rows of
 
 $$\log p(x_u) = \sum_t \log p(x_{u_t} \mid x_{u_{<t}}),\qquad u \text{ in that order.}$$

@@ -1,4 +1,4 @@
-"""One model out of several: members are weighed for every variable by what they say about held-out cells.
+"""One model out of several: members are weighted for every variable by what they say about held-out cells.
 
 p(x_i | x_e) = sum_m w_im p_m(x_i | x_e), with the weights w_i by EM on the log-probabilities of cells that no
 member has seen. Since every factor of a chain is normalised, so is the whole, and each answer stays exact.

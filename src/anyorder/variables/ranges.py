@@ -1,7 +1,7 @@
 """Ranges and sets of one variable's values: as a user says them, and the model values that they stand for.
 
 A codec turns one into the other (:meth:`~anyorder.variables.codecs.base.Codec.between`). What lies beyond the bounds of
-a variable is nothing: an event of probability 0, and no evidence.
+a variable cannot happen: an event of probability 0, and no evidence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking ahead: one call tells the next steps of a chain, if guesses at them are right, and what may come after.
+"""Looking ahead: one call predicts the next steps of a chain, in case guesses at them are right, and what follows.
 
 The contract behind :mod:`anyorder.model.speculative`. What is settled lies behind; k values are guessed for the steps
 that come next. One call answers, for every number i = 0..k of guesses that may turn out to be right, the variables of

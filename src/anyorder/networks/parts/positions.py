@@ -2,7 +2,7 @@
 
 Rotary: each pair of a head's numbers is turned by position times a frequency; the product of a turned query and a
 turned key depends on the difference of their positions alone. What is learned of one position of a text then holds for
-all. On a grid (pictures) the pairs are shared out among its axes.
+all. On a grid (pictures) the pairs are divided among its axes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@ r"""Lossless compression of the rows of a table with the model's own conditional
 
 A column comes with a dictionary of its distinct cells, as they stand; of a cell only its index in the dictionary is
 coded, at about $-\log_2 p(x_i \mid x_{<i})$ bits along the row's chain. So columns of few distinct values come out
-small; of a column whose numbers are nearly all distinct the dictionary is the better part, and little is won.
+small; where a column's numbers are nearly all distinct, most bytes are dictionary, and little is gained.
 
 For levels the model's probabilities of those that occur are used as they are; for numbers and times each distinct value
 gets the mass between the midpoints to its neighbours, so a column of a hundred distinct prices costs what it takes to

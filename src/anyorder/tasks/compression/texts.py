@@ -8,8 +8,8 @@ the coder comes within a fraction of a per cent of their sum. Characters outside
 The decoder must see the very probabilities of the encoder, bit by bit, though floating-point sums depend on how they
 are computed. So both *walk*: the encoder does not use the single pass that scoring does, but takes the same steps, with
 the same rows in the same batches and one thread, as the decoder will. On the same machine with the same versions this
-is exact. Elsewhere a last bit may differ and derail the decoder; the checksum of the text tells, and nothing wrong is
-ever returned.
+is exact. Elsewhere a last bit may differ and derail the decoder; the checksum of the text shows it, and nothing wrong
+is ever returned.
 """
 
 from __future__ import annotations
