@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-images test lint format docs clean bench-tables
+.PHONY: help setup demo demo-images test smoke lint format docs clean bench-tables
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -34,6 +34,9 @@ demo-images: $(STAMP)  ## the same for pictures: digits with parts hidden, fille
 
 test: $(STAMP)  ## run the tests
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)
+
+smoke: $(STAMP)  ## run every benchmark script for a few seconds on generated data, and print the seconds of each
+	$(BIN)/python benchmarks/smoke.py
 
 lint: $(STAMP)  ## style, formatting, types; a warning for long files
 	$(BIN)/ruff check .

@@ -1,22 +1,23 @@
-"""Is a learned canonical order worth it? python benchmarks/learned_order.py
+"""Is a learned canonical order worth it?
+
+    python benchmarks/learned_order.py [--minutes 0.6] [--tuning 0.2] [--json FILE]    (about five minutes)
 
 For each table: fit with default settings, search the order on held-out rows, then fine-tune twice for the same time, on
 the table's own order and on the learned one. Scores are mean log p of random marginal queries about test rows (M_card,
-the same ones for all), in nats, with standard errors of the paired differences. The generated table lists effects
-before their causes, where the order should matter most.
+the same ones for all), in nats, with standard errors of the paired differences; the baseline is the table's own order,
+fine-tuned for as long. The generated table lists effects before their causes, where the order should matter most.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import torch
+import typer
 
 import anyorder as ao
 from anyorder.model import AnyOrderModel
@@ -26,10 +27,11 @@ from anyorder.query import Query
 from anyorder.tasks.order_search import fine_tune, learn_order
 from anyorder.training.options import Options
 
-from common import machine, write_results
+import smoke_data
+from common import Json, Record, Smoke
 from small_sets import load, marginal_queries
 
-RESULTS = Path(__file__).parent / "results" / "learned_order.json"
+TIMES = ("heads", "networks", "model", "training", "tasks/order_search.py", "modalities/tables")
 TABLES = ("effects first", "concrete", "wine")
 HELD_OUT = 0.2  # of the training rows: for the search, and to judge the fine-tuning by
 REPEATS = 4  # queries for each test row
@@ -67,13 +69,15 @@ def paired(difference: np.ndarray) -> tuple[float, float]:
     return float(by_row.mean()), float(by_row.std(ddof=1) / math.sqrt(len(by_row)))
 
 
-def run(name: str, train: pd.DataFrame, test: pd.DataFrame, minutes: float, tuning: float) -> dict[str, Any]:
+def run(
+    name: str, train: pd.DataFrame, test: pd.DataFrame, minutes: float, tuning: float, rounds: int
+) -> dict[str, Any]:
     cut = round((1 - HELD_OUT) * len(train))
     fitted, held_out = train.iloc[:cut], train.iloc[cut:]
     core = ao.fit(fitted, minutes=minutes, seed=0, device="cpu").core
     own = tuple(range(core.variables))
     began = time.perf_counter()
-    found = learn_order(core, held_out, seed=0, rounds=200)
+    found = learn_order(core, held_out, seed=0, rounds=rounds)
     seconds = time.perf_counter() - began
     options = Options(minutes=tuning, learning_rate=3e-4)
     control = fine_tune(core, fitted, held_out, own, options)
@@ -102,20 +106,24 @@ def show(pair: tuple[float, float], sign: str = "") -> str:
     return f"{pair[0]:{sign}.3f} ± {pair[1]:.3f}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=0.6, help="of the fit of each table")
-    parser.add_argument("--tuning", type=float, default=0.2, help="minutes of each fine-tuning")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    arguments = parser.parse_args()
+def main(
+    minutes: Annotated[float, typer.Option(help="of the fit of each table")] = 0.6,
+    tuning: Annotated[float, typer.Option(help="minutes of each fine-tuning")] = 0.2,
+    json: Json = None,
+    smoke: Smoke = False,
+) -> None:
+    """Search and fine-tune table by table."""
     torch.set_num_threads(1)
-    rows = []
-    for name in TABLES:
-        parts = tables(name)
+    record, rows, rounds = Record(json, "learned_order.json", smoke=smoke), [], 200
+    if smoke:
+        minutes = tuning = smoke_data.MINUTES
+        rounds = 3
+    for name in TABLES[:1] if smoke else TABLES:
+        parts = (effects_first(80, 0), effects_first(20, 1)) if smoke else tables(name)
         if parts is None:
             print(f"{name}: not at hand (set ANYORDER_DATA)")
             continue
-        rows.append(run(name, *parts, arguments.minutes, arguments.tuning))
+        rows.append(run(name, *parts, minutes, tuning, rounds))
         for part, found in rows[-1].items():
             print(f"{part:32} {found}")
     payload = {
@@ -123,13 +131,11 @@ def main() -> None:
         "about": "Mean test log p of random marginal queries in nats along the table's own order, and gains over it "
         "(paired, plus or minus a standard error over test rows): of the searched order alone, and of fine-tuning for "
         "the same time on either order. The generated table lists effects before their causes.",
-        "command": f"python benchmarks/learned_order.py --minutes {arguments.minutes} --tuning {arguments.tuning}",
         "seed": 0,
-        "machine": machine(),
         "rows": rows,
     }
-    write_results(arguments.out, payload)
+    record.write(payload)
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

@@ -1,6 +1,6 @@
 """MAC's Tables 4 and 5: marginal and conditional log-likelihood on POWER and BSDS300, at equal training time.
 
-    python benchmarks/mac_tables.py [--minutes 1.5] [--sets power] [--rows "mixture head"] [--resume] [--json FILE]
+    python benchmarks/mac_tables.py [--minutes 1.5] [--resume] [--json FILE]    (an hour)
 
 Marginals are of the first k columns, as in ACE and in MAC's Table 4. Conditionals are p(rest | known) with every cell
 known with probability one half, as in ACE's code (Table 5). One mask per test row, the same for every model, at most
@@ -18,7 +18,6 @@ that are at hand, and the results say so.
 
 from __future__ import annotations
 
-import json as json_module
 import math
 import os
 import time
@@ -31,16 +30,17 @@ import torch
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 import anyorder as ao
 from anyorder.data import density_sets
 from anyorder.errors import UserError
 from tables_small import ORDERS
 
+import smoke_data
 from closed_forms import Gaussian
-from common import machine, write_results
+from common import Json, Record, Smoke, listed, print_rows
 
+TIMES = ("variables", "heads", "networks", "model", "training", "modalities/tables")
 Array = NDArray[np.float64]
 # Few validations of few queries: with importance sampling they would take more of the energy head's time than training.
 STANDARD: dict[str, Any] = {
@@ -65,6 +65,7 @@ ROWS: dict[str, dict[str, Any] | None] = {
     "anyorder default": {},
 }
 SETS = {"power": (3, 5, 6), "bsds300": (3, 5, 10), "miniboone": (3, 5, 10)}
+GENERATED = {"generated": (1, 2)}  # of a smoke run
 PRINTED: dict[str, dict[str, tuple[float, ...]]] = {  # MAC's Tables 4 and 5: the marginals, then the conditional
     "power": {
         "SPFlow": (-0.63, 1.01, -0.12, -1.03),
@@ -96,6 +97,9 @@ MOST_TEST_ROWS = 2000
 
 def load(name: str) -> tuple[Array, Array, bool]:
     """Training rows, test rows, and whether the set is complete."""
+    if name in GENERATED:
+        train, test = smoke_data.halves()
+        return train.to_numpy(), test.to_numpy(), True
     try:
         data = density_sets.load(name, download=False)
         return data.train, data.test, True
@@ -129,7 +133,7 @@ def _vectors(patches: NDArray[np.uint8], seed: int) -> Array:
 def questions(name: str, rows: int, columns: int) -> dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
     """What is known and what is asked, by the heading of its column."""
     out = {}
-    for first in SETS[name]:
+    for first in (SETS | GENERATED)[name]:
         asked = np.zeros((rows, columns), dtype=bool)
         asked[:, :first] = True
         out[f"first {first}"] = (np.zeros_like(asked), asked)
@@ -175,42 +179,35 @@ def main(
     rows: Annotated[str, typer.Option(help="semicolon-separated; all by default")] = "",
     seed: int = 0,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
-    json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/mac_tables.json"),
+    json: Json = None,
+    smoke: Smoke = False,
 ) -> None:
     """Run row by row, and print a table per set."""
     torch.set_num_threads(1)
-    names = [name.strip() for name in sets.split(",") if name.strip()] or list(SETS)
-    chosen = [name.strip() for name in rows.split(";") if name.strip()] or list(ROWS)
-    unknown = [name for name in names if name not in SETS] + [name for name in chosen if name not in ROWS]
-    if unknown:
-        raise typer.BadParameter(f"unknown: {unknown}; sets {tuple(SETS)}, rows {tuple(ROWS)}")
-    console, options = Console(width=120), {"minutes": minutes, "seed": seed}
-    found: dict[str, Any] = {}
-    if json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"] == options:
-            found = details["by_set"]  # rows that are not asked for stay as they are
-        elif resume or sets or rows:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
+    record = Record(json, "mac_tables.json", smoke=smoke)
+    names, chosen = listed(sets, list(SETS)), listed(rows, list(ROWS), ";")
+    if smoke:
+        minutes, names = smoke_data.MINUTES, list(GENERATED)
+        chosen = ["Gaussian", "MAC order", "anyorder default"]
+    options = {"minutes": minutes, "seed": seed}
+    found: dict[str, Any] = record.earlier(options, "by_set") if resume else {}
     for name in names:
         for row in chosen:
-            if resume and row in found.get(name, {}):
+            if row in found.get(name, {}):
                 continue
-            found.setdefault(name, {})[row] = run(name, row, minutes, seed)
-            console.print(f"{name}, {row}: {found[name][row]}")
-            write_results(json, payload(found, options))
+            found.setdefault(name, {})[row] = run(name, row, minutes, seed) | {"run": record.number}
+            Console(width=120).print(f"{name}, {row}: {found[name][row]}")
+            record.write(payload(found, options))
     for name, lines in payload(found, options).items():
-        if name in SETS:
-            table = Table(*dict.fromkeys(column for line in lines for column in line), title=name)
-            for line in lines:
-                table.add_row(*(str(line.get(str(column.header), "")) for column in table.columns))
-            console.print(table)
+        if name in SETS | GENERATED:
+            print(name)
+            print_rows(lines)
 
 
 def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The tables as the documentation shows them, and the figures behind them."""
     tables: dict[str, Any] = {}
-    for name in SETS:
+    for name, firsts in (SETS | GENERATED).items():
         if name not in found:
             continue
         lines = []
@@ -219,8 +216,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
                 result = found[name][row]
                 shown = {heading: f"{mean:.2f} ± {error:.2f}" for heading, (mean, error) in result["scores"].items()}
                 lines.append({"row": row, **shown, "seconds": result["seconds"], "steps": result["steps"]})
-        headings = [*(f"first {first}" for first in SETS[name]), "conditional"]
-        for row, figures in PRINTED[name].items():
+        headings = [*(f"first {first}" for first in firsts), "conditional"]
+        for row, figures in PRINTED.get(name, {}).items():
             lines.append({"row": f"{row}, printed", **dict(zip(headings, (f"{x:.2f}" for x in figures), strict=True))})
         tables[name] = lines
     incomplete = [name for name in tables if not all(row["complete"] for row in found[name].values())]
@@ -236,9 +233,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
             + ["The printed figures are of the complete sets: near ours in meaning, not comparable to the last digit."]
             * bool(incomplete)
         ),
-        "command": f"python benchmarks/mac_tables.py --minutes {minutes:g}",
         "seed": options["seed"],
-        "machine": machine(),
         **tables,
         **comparison(found.get("power", {})),
         "details": {"options": options, "by_set": found},

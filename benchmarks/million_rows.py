@@ -1,6 +1,6 @@
 """A million rows x 12 mixed columns with 10 % missing: fit, score and fill, rows a second and peak memory.
 
-    python benchmarks/million_rows.py [--rows 1000000] [--minutes 2] [--json benchmarks/results/million_rows.json]
+    python benchmarks/million_rows.py --json benchmarks/results/million_rows.json    (about ten minutes)
 
 The obvious alternative for filling is a column's mean or most frequent level (scikit-learn's SimpleImputer); its time
 in the same run is printed beside, so that the speed means something on any machine.
@@ -11,8 +11,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +23,10 @@ from sklearn.impute import SimpleImputer
 
 import anyorder as ao
 
-from common import machine, write_results
+import smoke_data
+from common import Json, Record, Smoke
 
+TIMES = ("variables", "heads", "networks", "model", "training", "tasks/imputation.py", "modalities/tables")
 MISSING = 0.1
 
 
@@ -59,10 +60,14 @@ def main(
     rows: int = 1_000_000,
     minutes: float = 2.0,
     seed: int = 0,
-    json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
 ) -> None:
     """Fit with a budget, then score and fill all of it."""
     torch.set_num_threads(2)
+    record = Record(json, smoke=smoke)
+    if smoke:
+        rows, minutes = 300, smoke_data.MINUTES
     frame = generate(rows, seed)
     seconds: dict[str, float] = {}
 
@@ -88,22 +93,19 @@ def main(
         f"mean log-likelihood {scores.mean():.3f} nats a row; peak memory {peak:.2f} GiB; "
         f"filling takes {ratio:.1f} times as long as mean or mode",
     )
-    if json is not None:
-        payload = {
-            "title": f"{rows:,} rows x {frame.shape[1]} mixed columns, {MISSING:.0%} missing",
-            "about": f"Fit with a budget of {minutes} minutes, then score and fill every row.",
-            "command": f"python benchmarks/million_rows.py --rows {rows} --minutes {minutes}",
-            "seed": seed,
-            "machine": machine(),
-            "rows": [
-                {"step": name, "seconds": round(spent, 1), "rows a second": round(rows / spent)}
-                for name, spent in seconds.items()
-            ],
-            "peak_memory_gib": round(peak, 2),
-            "log_likelihood_nats_a_row": round(float(scores.mean()), 3),
-            "fill_against_mean_or_mode": round(ratio, 1),
-        }
-        write_results(json, payload)
+    payload = {
+        "title": f"{rows:,} rows x {frame.shape[1]} mixed columns, {MISSING:.0%} missing",
+        "about": f"Fit with a budget of {minutes} minutes, then score and fill every row.",
+        "seed": seed,
+        "rows": [
+            {"step": name, "seconds": round(spent, 1), "rows a second": round(rows / spent)}
+            for name, spent in seconds.items()
+        ],
+        "peak_memory_gib": round(peak, 2),
+        "log_likelihood_nats_a_row": round(float(scores.mean()), 3),
+        "fill_against_mean_or_mode": round(ratio, 1),
+    }
+    record.write(payload)
 
 
 def _simple(frame: pd.DataFrame) -> None:

@@ -1,6 +1,6 @@
 """P(a < x < b | evidence) on a mixed table: truncated draws against 100,000 brute-force draws, and a rare event.
 
-    python benchmarks/range_queries.py [--steps 1000] [--queries 100] [--json benchmarks/results/range_queries.json]
+    python benchmarks/range_queries.py --json benchmarks/results/range_queries.json    (about a quarter of an hour)
 
 Each of the random queries asks for one event of one to three variables given zero to two exact values and one or two
 ranges. Brute force draws rows given the exact values and counts (rejection): it has an error of its own, so z is the
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,9 +34,10 @@ from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 
-from common import machine, write_results
+from common import Json, Record, Smoke
 
-BRUTE = 100_000
+TIMES = ("distributions", "heads", "model", "questions")
+BRUTE = 100_000  # draws at a time
 FEWEST = 1000  # accepted brute-force rows below which a query is not judged
 MOST_BATCHES = 10
 
@@ -87,7 +87,7 @@ def inside(drawn: pd.DataFrame, name: str, said: Any) -> np.ndarray:
 
 
 def one_query(
-    model: Any, frame: pd.DataFrame, rng: np.random.Generator, seed: int, draws: int
+    model: Any, frame: pd.DataFrame, rng: np.random.Generator, seed: int, draws: int, brute: int, fewest: int
 ) -> dict[str, Any] | None:
     """Both answers to one random query, or None where brute force accepts too few rows to judge."""
     names = [str(name) for name in rng.permutation(frame.columns)]
@@ -109,18 +109,18 @@ def one_query(
     began = time.perf_counter()
     accepted: list[pd.DataFrame] = []
     batches = 0
-    # At least 100,000 draws; more where too few of them are accepted to judge by.
-    while batches < MOST_BATCHES and sum(map(len, accepted)) < FEWEST:
+    # One batch at least; more where too few of them are accepted to judge by.
+    while batches < MOST_BATCHES and sum(map(len, accepted)) < fewest:
         first = (
-            model.given({**evidence, **single}).asking(*rest).sample(BRUTE, seed=10_000 + MOST_BATCHES * seed + batches)
+            model.given({**evidence, **single}).asking(*rest).sample(brute, seed=10_000 + MOST_BATCHES * seed + batches)
         )
         kept = np.logical_and.reduce(
-            [np.ones(BRUTE, dtype=bool), *(inside(first, n, said) for n, said in rest.items())]
+            [np.ones(brute, dtype=bool), *(inside(first, n, said) for n, said in rest.items())]
         )
         accepted.append(first[kept])
         batches += 1
     rows = pd.concat(accepted, ignore_index=True)
-    if len(rows) < FEWEST:
+    if len(rows) < fewest:
         return None
     hits = _event_hits(model, rows, event, seed)
     theirs = time.perf_counter() - began
@@ -137,7 +137,7 @@ def one_query(
         "brute_force": share,
         "brute_force_error": error,
         "accepted": len(hits),
-        "brute_force_draws": batches * BRUTE,
+        "brute_force_draws": batches * brute,
         "z": (estimate.value - share) / combined,
         "seconds": ours,
         "brute_force_seconds": theirs,
@@ -193,10 +193,14 @@ def main(
     queries: int = 100,
     draws: int = 4000,
     seed: int = 0,
-    json: Annotated[Path | None, typer.Option(help="write the results here")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
 ) -> None:
     """Fit, ask, count."""
     torch.set_num_threads(1)
+    record, brute, fewest = Record(json, smoke=smoke), BRUTE, FEWEST
+    if smoke:
+        steps, queries, draws, brute, fewest = 5, 2, 50, 500, 5
     frame = generate(4000, seed)
     # A small network: what is tested is the arithmetic of ranges, and brute force pays for every draw.
     network = {"name": "residual_mlp", "width": 64, "blocks": 2}
@@ -209,7 +213,7 @@ def main(
     rows: list[dict[str, Any]] = []
     unjudged = 0
     while len(rows) < queries:
-        found = one_query(model, frame, rng, len(rows) + unjudged, draws)
+        found = one_query(model, frame, rng, len(rows) + unjudged, draws, brute, fewest)
         if found is None:
             unjudged += 1
         else:
@@ -233,7 +237,7 @@ def main(
         "mean_square_z": round(float((z**2).mean()), 2),
         "queries_too_rare_for_brute_force": unjudged,
         "draws": draws,
-        "brute_force_draws": f"{BRUTE} or more",
+        "brute_force_draws": f"{brute} or more",
         "seconds_of_training": round(seconds, 1),
         "median_seconds": round(float(np.median([row["seconds"] for row in rows])), 4),
         "median_seconds_brute_force": round(float(np.median([row["brute_force_seconds"] for row in rows])), 4),
@@ -254,21 +258,18 @@ def main(
     ]
     for row in outside:
         Console(width=140).print(row)
-    if json is not None:
-        payload = {
-            "title": "Range queries against brute force",
-            "about": __doc__.split("\n\n")[2].replace("\n", " "),
-            "command": f"python benchmarks/range_queries.py --steps {steps} --queries {queries} --draws {draws}",
-            "seed": seed,
-            "machine": machine(),
-            **summary,
-            "outside_3_standard_errors": outside,
-            "rare_events": [
-                {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in row.items()}
-                for row in rare
-            ],
-        }
-        write_results(json, payload)
+    payload = {
+        "title": "Range queries against brute force",
+        "about": __doc__.split("\n\n")[2].replace("\n", " "),
+        "seed": seed,
+        **summary,
+        "outside_3_standard_errors": outside,
+        "rare_events": [
+            {name: float(f"{value:.4g}") if isinstance(value, float) else value for name, value in row.items()}
+            for row in rare
+        ],
+    }
+    record.write(payload)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """SFARM's Table 1: test NLL of the unobserved features given the observed ones, on Energy, Yacht and Concrete.
 
-    python benchmarks/sfarm_table1.py [--splits 5] [--minutes 1] [--resume] [--json benchmarks/results/x.json]
+    python benchmarks/sfarm_table1.py [--splits 5] [--minutes 1] [--resume]    (an hour and more)
 
 The paper says "test NLL of tabular datasets on the normalized unobserved features" and no more: not how test cells are
 masked, not which splits, not what its ± is, nor whether the NLL is a sum. Here: the number of observed features is
@@ -19,7 +19,6 @@ the same time at most.
 
 from __future__ import annotations
 
-import json as json_module
 import math
 import os
 import time
@@ -33,18 +32,20 @@ import torch
 import typer
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 import anyorder as ao
 from anyorder.baselines import MIWAE, VAE, LatentModel, Schedule
 
-from common import machine, write_results
+import smoke_data
+from common import Json, Record, Smoke, listed, print_rows
 from small_sets import NOISE, conditional_queries
 
+TIMES = ("heads", "networks", "model", "training", "modalities/tables", "baselines")
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Scorer = Callable[[pd.DataFrame, Mask], Array]
 SETS = ("energy", "yacht", "concrete")
+GENERATED = "generated"  # of a smoke run
 PRINTED = {
     "energy": {"VAE": "4.90 ± 0.59", "MIWAE": "4.74 ± 0.56", "SFARM": "0.21 ± 2.14"},
     "yacht": {"VAE": "4.42 ± 0.83", "MIWAE": "4.14 ± 1.22", "SFARM": "2.50 ± 1.19"},
@@ -58,6 +59,8 @@ EPOCHS, BATCH = 2000, 100  # SFARM's Table 4
 
 def load(name: str, split: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Training and test part of one standard split, in standardised units."""
+    if name == GENERATED:
+        return smoke_data.halves(seed=split)
     folder = Path(os.environ.get("ANYORDER_DATA", ""))
     if not (folder / f"uci_{name}.csv.gz").exists():
         raise SystemExit(f"{name} is not at hand; set ANYORDER_DATA to the folder that has uci_{name}.csv.gz")
@@ -152,40 +155,33 @@ def main(
     sets: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     models: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     resume: Annotated[bool, typer.Option(help="keep what the JSON file has, and do only what it lacks")] = False,
-    json: Annotated[Path, typer.Option(help="written after every split")] = Path(
-        "benchmarks/results/sfarm_table1.json"
-    ),
+    json: Json = None,
+    smoke: Smoke = False,
 ) -> None:
     """Run split by split, and print the table."""
     torch.set_num_threads(1)
-    names = [name.strip() for name in sets.split(",") if name.strip()] or list(SETS)
-    chosen = [name.strip() for name in models.split(",") if name.strip()] or list(MODELS)
-    unknown = [name for name in names if name not in SETS] + [name for name in chosen if name not in MODELS]
-    if unknown or not 1 <= splits <= 20:
-        raise typer.BadParameter(f"unknown: {unknown}; sets {SETS}, models {tuple(MODELS)}, splits 1 to 20")
-    console, found = Console(width=120), {}
-    if resume and json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["minutes"] != minutes:
-            raise typer.BadParameter(f"{json} was made with --minutes {details['minutes']:g}: resume with the same")
-        found = details["by_split"]
+    record = Record(json, "sfarm_table1.json", smoke=smoke)
+    names, chosen = listed(sets, SETS), listed(models, list(MODELS))
+    if not 1 <= splits <= 20:
+        raise typer.BadParameter(f"there are 20 splits, got {splits}", param_hint="--splits")
+    if smoke:
+        splits, minutes, names = 1, smoke_data.MINUTES, [GENERATED]
+    options: dict[str, Any] = {"minutes": minutes}
+    found = record.earlier(options, "by_split") if resume else {}
     for split in range(splits):
         for name in names:
             done = found.setdefault(name, {}).setdefault(str(split), {})
             todo = [model for model in chosen if model not in done]
             if not todo:
                 continue
-            done |= run(name, split, todo, minutes)
-            console.print(f"{name}, split {split}: {done}")
-            write_results(json, payload(found, minutes))
-    rows = payload(found, minutes)["rows"]
-    table = Table(*dict.fromkeys(column for row in rows for column in row))
-    for row in rows:
-        table.add_row(*(str(row.get(str(column.header), "")) for column in table.columns))
-    console.print(table)
+            made = run(name, split, todo, minutes)
+            done |= {model: {**result, "run": record.number} for model, result in made.items()}
+            Console(width=120).print(f"{name}, split {split}: {done}")
+            record.write(payload(found, options))
+    print_rows(payload(found, options)["rows"])
 
 
-def payload(found: dict[str, Any], minutes: float) -> dict[str, Any]:
+def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The table as the documentation shows it, and every split's figures."""
     rows = []
     for name, by_split in found.items():
@@ -194,7 +190,7 @@ def payload(found: dict[str, Any], minutes: float) -> dict[str, Any]:
             nll = [split[model]["nll"] for split in by_split.values() if model in split]
             if nll:
                 row[model] = show(nll)
-            if model in PRINTED[name]:
+            if model in PRINTED.get(name, {}):
                 row[f"{model}, printed"] = PRINTED[name][model]
         rows.append(row)
     most = max((len(by_split) for by_split in found.values()), default=0)
@@ -205,13 +201,11 @@ def payload(found: dict[str, Any], minutes: float) -> dict[str, Any]:
         f"masks a test row, the same for every model; standardised columns with {NOISE} standard deviations of noise. "
         "The paper states neither its masks, nor its splits, nor any noise, nor what its ± means, so the printed "
         "figures stand beside ours for orientation: they are not of the same experiment. Every model trains for "
-        f"{minutes:g} minutes at most on one thread; VAE and MIWAE are asked by self-normalised importance sampling "
-        f"with {DRAWS} draws, SFARM by the mean probability over {ORDERS} random orders.",
-        "command": f"python benchmarks/sfarm_table1.py --splits {most} --minutes {minutes:g}",
+        f"{options['minutes']:g} minutes at most on one thread; VAE and MIWAE are asked by self-normalised importance "
+        f"sampling with {DRAWS} draws, SFARM by the mean probability over {ORDERS} random orders.",
         "seed": "the number of the split",
-        "machine": machine(),
         "rows": rows,
-        "details": {"minutes": minutes, "by_split": found},
+        "details": {"options": options, "by_split": found},
     }
 
 

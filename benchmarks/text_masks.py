@@ -1,6 +1,6 @@
 """MAC's Figure 3: seven distributions of training masks on one small architecture, at equal time and at equal steps.
 
-    python benchmarks/text_masks.py [--minutes 1] [--seeds 3] [--workers 2] [--resume] [--json FILE]
+    python benchmarks/text_masks.py [--minutes 1] [--seeds 3] [--workers 2] [--resume]    (half an hour)
 
 text8 in windows of 50 characters, the preset `tiny`. Six rows train the same mask network (the bidirectional
 transformer) and differ in the law of the known sets alone; the seventh trains the chain network of the same size on
@@ -8,15 +8,14 @@ whole chains. Every row is asked in the order that it was trained for: M_card-ma
 in the order of each set's hash, w-MAC from left to right. Two more rows have MAC's other canonical order, strided
 (0, 7, 14, ..., 1, 8, ...): far characters first.
 
-While a row trains, its averaged weights are put aside at growing intervals; they are judged afterwards, so that
-takes none of the time. Bits per character on validation windows: joint, and marginal under M_card over the length (as
-MAC counts). One thread a run, ``--workers`` runs side by side.
+While a row trains, its averaged weights are put aside at growing intervals; they are scored afterwards, so that takes
+none of the time. The baseline is the uniform law of ARDM. Bits per character on validation windows: joint, and marginal
+under M_card over the length (as MAC counts). One thread a run, ``--workers`` runs side by side.
 """
 
 from __future__ import annotations
 
 import itertools
-import json as json_module
 import math
 import statistics
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -28,7 +27,7 @@ import torch
 import typer
 from rich.console import Console
 
-from anyorder.data.text import Alphabet, Windows, text8
+from anyorder.data.text import Alphabet, Corpus, Windows, text8
 from anyorder.masking import Cardinality, Masking
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_model
 from anyorder.modalities.texts.options import TextOptions
@@ -39,8 +38,10 @@ from anyorder.training.loop import Progress, Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 
-from common import machine, write_results
+import smoke_data
+from common import Json, Record, Smoke, listed
 
+TIMES = ("masking", "networks", "training")
 LENGTH = 50
 STRIDE = 7
 WINDOWS = 100  # judged by: a mask network takes 50 passes for each
@@ -62,10 +63,11 @@ LAWS: dict[str, tuple[str, dict[str, Any], Masking, bool]] = {
 }
 
 
-def train(law: str, minutes: float, seed: int) -> tuple[AnyOrderModel, list[tuple[int, float, dict[str, Any]]]]:
+def train(
+    law: str, corpus: Corpus, minutes: float, seed: int
+) -> tuple[AnyOrderModel, list[tuple[int, float, dict[str, Any]]]]:
     """One run: the model, and (step, seconds, averaged weights) at growing intervals, the last at the end."""
     network, protocol, masking, reweight = LAWS[law]
-    corpus = text8()
     alphabet = Alphabet.of(corpus.training, "characters")
     sizes = TextOptions(preset="tiny", network={"name": network}).described_network()
     model = text_model(alphabet, LENGTH, sizes, protocols.build(protocol), seed=seed)
@@ -103,13 +105,13 @@ def judge(model: AnyOrderModel, windows: torch.Tensor, query: Query) -> float:
     return float(-nats.mean() / (LENGTH * math.log(2)))
 
 
-def run(law: str, minutes: float, seed: int) -> dict[str, Any]:
+def run(law: str, minutes: float, seed: int, smoke: bool) -> dict[str, Any]:
     """The learning curve of one law under one seed."""
     torch.set_num_threads(1)
-    model, kept = train(law, minutes, seed)
-    corpus = text8()
+    corpus = smoke_data.text() if smoke else text8()
+    model, kept = train(law, corpus, minutes, seed)
     codes = codes_of(Alphabet.of(corpus.training, "characters"), corpus.validation)
-    windows = Windows(codes, LENGTH).spread(WINDOWS)
+    windows = Windows(codes, LENGTH).spread(2 if smoke else WINDOWS)
     joint = Query.marginal(torch.ones(windows.shape, dtype=torch.bool))
     marginal = CARDINALITY.draw(len(windows), LENGTH, torch.Generator().manual_seed(7))
     points = []
@@ -155,9 +157,7 @@ def payload(found: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, A
         "yet fallen, which is to their disadvantage.",
         "partial": f"This is {found[0]['partial']}." if found[0]["partial"] else "",
         "picture": "images/text_masks.png",
-        "command": f"python benchmarks/text_masks.py --minutes {options['minutes']:g}",
-        "seed": f"0 .. {options['seeds'] - 1}",
-        "machine": machine(),
+        "seed": f"0 .. {max(one['seed'] for one in found)}",
         "rows": rows,
         "details": {"options": options, "runs": found},
     }
@@ -191,26 +191,27 @@ def main(
     seeds: int = 3,
     workers: Annotated[int, typer.Option(help="runs side by side, a thread each")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
-    json: Annotated[Path, typer.Option(help="written after every run")] = Path("benchmarks/results/text_masks.json"),
+    laws: Annotated[str, typer.Option(help="semicolon-separated; all by default")] = "",
+    json: Json = None,
+    smoke: Smoke = False,
     picture: Path = Path("docs/images/text_masks.png"),
 ) -> None:
     """Run everything, then draw the curves."""
     torch.set_num_threads(1)
-    options, found = {"minutes": minutes, "seeds": seeds}, []
-    if resume and json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"]["minutes"] != minutes:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
-        found = details["runs"]
+    record, chosen = Record(json, "text_masks.json", smoke=smoke), listed(laws, list(LAWS), ";")
+    if smoke:
+        minutes, seeds, workers, chosen = smoke_data.MINUTES, 1, 1, list(LAWS)[-2:]
+    options = {"minutes": minutes}
+    found: list[dict[str, Any]] = list(record.earlier(options, "runs")) if resume else []
     done = {(one["law"], one["seed"]) for one in found}
-    wanted = [(law, seed) for seed in range(seeds) for law in LAWS if (law, seed) not in done]
+    wanted = [(law, seed) for seed in range(seeds) for law in chosen if (law, seed) not in done]
     console = Console(width=140)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(run, law, minutes, seed) for law, seed in wanted]):
-            found.append(future.result())
+        for future in as_completed([pool.submit(run, law, minutes, seed, smoke) for law, seed in wanted]):
+            found.append(future.result() | {"run": record.number})
             console.print(f"{found[-1]['law']}, seed {found[-1]['seed']}: {found[-1]['points'][-1]}")
-            write_results(json, payload(found, options))
-    plot(found, picture)
+            record.write(payload(found, options))
+    plot(found, record.beside(picture))
     for line in payload(found, options)["rows"]:
         console.print(line)
 

@@ -1,6 +1,6 @@
 """MAC's Table 1 in miniature: joint, marginal and conditional bits per character of five models of text8.
 
-    python benchmarks/text_table.py [--minutes 20] [--rows NAMES] [--resume | --again] [--models FOLDER] [--json FILE]
+    python benchmarks/text_table.py [--minutes 20] [--rows NAMES] [--resume | --again] [--json FILE]    (two hours)
 
 The same preset for all rows, rotary positions for all, the same time on two threads. Two mask networks (the
 bidirectional transformer) as in their papers: ARDM with known sets of uniform size; MAC with the known sets that M_card
@@ -20,7 +20,6 @@ so the windows are few.
 
 from __future__ import annotations
 
-import json as json_module
 import math
 import time
 from pathlib import Path
@@ -29,10 +28,9 @@ from typing import Annotated, Any
 import torch
 import typer
 from rich.console import Console
-from rich.table import Table
 
 import anyorder as ao
-from anyorder.data.text import Windows, text8
+from anyorder.data.text import Corpus, Windows, text8
 from anyorder.masking import Cardinality, Spans
 from anyorder.modalities.texts.core import codes_of
 from anyorder.modalities.texts.model import TextModel
@@ -40,9 +38,15 @@ from anyorder.modalities.texts.scores import bits_per
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 
-from common import machine, write_results
+import smoke_data
+from common import Json, Record, Smoke, listed, print_rows
 
-WHOLE = {"name": "cardinality", "least": 250}  # everything is asked; in random order, ARDM's known sets of uniform size
+TIMES = ("masking", "heads", "networks", "model", "training", "modalities/texts")
+LENGTH = 250
+WHOLE = {
+    "name": "cardinality",
+    "least": LENGTH,
+}  # everything is asked; in random order, ARDM's known sets of uniform size
 MARGINAL = {"name": "cardinality"}
 SUFFIX = {"name": "suffix"}  # of whole chains: all of a window from left to right
 MASK, CHAIN = {"name": "bidirectional_transformer"}, {"name": "causal_transformer"}
@@ -66,19 +70,18 @@ ROWS: dict[str, dict[str, Any]] = {
 HOLES = ("scattered holes", "runs of holes")
 UNTRAINED = {MAC_ROW: HOLES, LEFT_TO_RIGHT: ("marginal, per N", "marginal, per |u|", *HOLES)}
 PRINTED = {"ARDM": 1.48, "MAC": 1.40, "left-to-right transformer": 1.35}  # MAC's Table 1, 3,000 epochs of 12 x 768
-LENGTH = 250
 
 
-def questions(windows: int) -> dict[str, Query]:
+def questions(windows: int, length: int) -> dict[str, Query]:
     """What is known and what is asked of every test window, by the heading of its column."""
     generator = torch.Generator().manual_seed(7)
-    everything = torch.ones(windows, LENGTH, dtype=torch.bool)
-    scattered = torch.rand(windows, LENGTH, generator=generator) < 0.3
+    everything = torch.ones(windows, length, dtype=torch.bool)
+    scattered = torch.rand(windows, length, generator=generator) < 0.3
     return {
         "joint": Query.marginal(everything),
-        "marginal": Cardinality().draw(windows, LENGTH, generator),
+        "marginal": Cardinality().draw(windows, length, generator),
         "scattered holes": Query(~scattered, scattered),
-        "runs of holes": Spans(length=6.0, share=0.3).draw(windows, LENGTH, generator),
+        "runs of holes": Spans(length=6.0, share=0.3).draw(windows, length, generator),
     }
 
 
@@ -87,31 +90,33 @@ def bits_of(model: TextModel, windows: torch.Tensor, query: Query) -> torch.Tens
     return torch.from_numpy(-log_prob(model.core, windows, query)) / math.log(2)
 
 
-def run(row: str, minutes: float, preset: str, windows: int, seed: int, models: Path) -> dict[str, Any]:
+def run(row: str, corpus: Corpus, options: dict[str, Any], models: Path) -> dict[str, Any]:
     """Train one row and ask it everything."""
-    corpus = text8()
+    length, config = options["length"], dict(ROWS[row])
+    if config.get("masking") == WHOLE:
+        config["masking"] = {**WHOLE, "least": length}
     used = time.process_time()
     model = ao.fit_text(
         corpus.training,
-        length=LENGTH,
-        minutes=minutes,
-        preset=preset,
+        length=length,
+        minutes=options["minutes"],
+        preset=options["preset"],
         validation=corpus.validation,
-        seed=seed,
-        config=ROWS[row],
+        seed=options["seed"],
+        config=config,
         log=models / f"{_file(row)}.jsonl",
     )
     used = time.process_time() - used
     model.save(models / f"{_file(row)}.anyorder")
-    return {**asked(model, windows), "processor_seconds": round(used, 1)}
+    return {**asked(model, corpus, options), "processor_seconds": round(used, 1)}
 
 
-def asked(model: TextModel, windows: int) -> dict[str, Any]:
+def asked(model: TextModel, corpus: Corpus, options: dict[str, Any]) -> dict[str, Any]:
     """Ask a trained row everything."""
-    corpus = text8()
-    test = Windows(codes_of(model.alphabet, corpus.test), LENGTH).spread(windows)
+    windows, length = options["windows"], options["length"]
+    test = Windows(codes_of(model.alphabet, corpus.test), length).spread(windows)
     began = time.monotonic()
-    asked_for = questions(windows)
+    asked_for = questions(windows, length)
     bits = {heading: bits_of(model, test, query) for heading, query in asked_for.items()}
     scores = {heading: bits_per(bits[heading], query.asked.sum(dim=1).double()) for heading, query in asked_for.items()}
     training = model.card["training"]
@@ -139,47 +144,39 @@ def main(
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     again: Annotated[bool, typer.Option("--again", help="train nothing: ask the models of --models anew")] = False,
     models: Annotated[Path, typer.Option(help="where trained models and their curves go")] = Path("build/texts"),
-    json: Annotated[Path, typer.Option(help="written after every row")] = Path("benchmarks/results/text_table.json"),
+    json: Json = None,
+    smoke: Smoke = False,
     picture: Path = Path("docs/images/text_table.png"),
 ) -> None:
     """Run row by row, and print the table."""
     torch.set_num_threads(2)
-    chosen = [name.strip() for name in rows.split(";") if name.strip()] or list(ROWS)
-    if unknown := [name for name in chosen if name not in ROWS]:
-        raise typer.BadParameter(f"unknown: {unknown}; rows {tuple(ROWS)}")
+    record, chosen, length = Record(json, "text_table.json", smoke=smoke), listed(rows, list(ROWS), ";"), LENGTH
+    if smoke:
+        minutes, preset, windows, length = smoke_data.MINUTES, "tiny", 3, 12
+    models = record.beside(models)
     models.mkdir(parents=True, exist_ok=True)
-    console, options = Console(width=140), {"minutes": minutes, "preset": preset, "windows": windows, "seed": seed}
-    found: dict[str, Any] = {}
-    if json.exists():
-        details = json_module.loads(json.read_text(encoding="utf-8"))["details"]
-        if details["options"] == options or again:
-            found = details["by_row"]  # rows that are not asked for stay as they are
-        elif resume or rows:
-            raise typer.BadParameter(f"{json} was made with {details['options']}: give the same, or another --json")
+    corpus = smoke_data.text() if smoke else text8()
+    options = {"minutes": minutes, "preset": preset, "windows": windows, "seed": seed, "length": length}
+    found: dict[str, Any] = record.earlier(options, "by_row") if resume or again else {}
     for row in chosen:
         if resume and row in found:
             continue
         if again:
             model = ao.load(models / f"{_file(row)}.anyorder")
             assert isinstance(model, TextModel)
-            found[row] = {**found.get(row, {}), **asked(model, windows)}
-            write_results(json, payload(found, options))
-            continue
-        found[row] = run(row, minutes, preset, windows, seed, models)
-        console.print(f"{row}: {found[row]['scores']}")
-        write_results(json, payload(found, options))
-    plot(found, picture)
-    lines = payload(found, options)["rows"]
-    table = Table(*lines[0], title="bits per character")
-    for line in lines:
-        table.add_row(*map(str, line.values()))
-    console.print(table)
+            found[row] = {**found.get(row, {}), **asked(model, corpus, options), "run": record.number}
+        else:
+            found[row] = run(row, corpus, options, models) | {"run": record.number}
+        Console(width=140).print(f"{row}: {found[row]['scores']}")
+        record.write(payload(found, options))
+    plot(found, record.beside(picture))
+    print_rows(payload(found, options)["rows"])
 
 
 def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The table as the documentation shows it, and the figures behind it."""
     lines = []
-    share = float(questions(options["windows"])["marginal"].asked.double().mean())
+    share = float(questions(options["windows"], options["length"])["marginal"].asked.double().mean())
     for row in ROWS:
         if row not in found:
             continue
@@ -202,8 +199,9 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     partial = next(iter(found.values()))["partial"] if found else ""
     return {
         "title": "MAC's Table 1 in miniature: text8",
-        "about": f"Bits per character (lower is better) on {options['windows']} test windows of {LENGTH} characters, "
-        f"the same for all rows, plus or minus the standard error. Every row trains {options['minutes']:g} minutes on "
+        "about": f"Bits per character (lower is better) on {options['windows']} test windows of {options['length']} "
+        "characters, the same for all rows, plus or minus the standard error. Every row trains "
+        f"{options['minutes']:g} minutes on "
         f"two threads with the preset `{options['preset']}`, rotary positions and the same options (chosen on "
         "validation curves of the chain network). The processor's seconds show how undisturbed a row was. Marginal: "
         "M_card, divided by the length of the window as in MAC, and by the characters asked. Holes: 30 % of a window. "
@@ -211,11 +209,9 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         f"{', '.join(f'{name} {bits}' for name, bits in PRINTED.items())}.",
         "partial": f"This is {partial}." if partial else "",
         "picture": "images/text_table.png",
-        "command": f"python benchmarks/text_table.py --minutes {options['minutes']:g}",
         "seed": options["seed"],
-        "machine": machine(),
         "rows": lines,
-        "above the chain network in MAC's order, bits per character": paired(found, options["windows"]),
+        "above the chain network in MAC's order, bits per character": paired(found, options),
         **distances(found),
         "details": {"options": options, "by_row": found},
     }
@@ -245,7 +241,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
     figure.savefig(path, dpi=140)
 
 
-def paired(found: dict[str, Any], windows: int) -> list[dict[str, Any]]:
+def paired(found: dict[str, Any], options: dict[str, Any]) -> list[dict[str, Any]]:
     """How far every other row is above the chain network in MAC's order, with the error of that difference."""
     ours = found.get(OURS, {}).get("bits")
     lines = []
@@ -254,7 +250,7 @@ def paired(found: dict[str, Any], windows: int) -> list[dict[str, Any]]:
         if ours is None or theirs is None or row == OURS:
             continue
         line = {"row": row}
-        for heading, query in questions(windows).items():
+        for heading, query in questions(options["windows"], options["length"]).items():
             more = torch.tensor(theirs[heading]) - torch.tensor(ours[heading])
             mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
             line[heading] = f"{mean:+.3f} ± {error:.3f}"

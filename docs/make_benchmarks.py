@@ -4,23 +4,65 @@ A hook of MkDocs: it replaces the line ``<!-- results -->`` of ``benchmarks.md``
 on the site comes out of a committed file. Run by hand it prints the page. A missing or damaged file is
 said, not raised.
 
-A result file is one JSON object. ``title``, ``about``, ``command``, ``seed``, ``date`` and ``machine`` go above the
-tables; every list of objects and every object of objects becomes a table (``rows`` first), the rest a list of facts.
-``partial`` is what must be said of incomplete data, and stands out; ``picture`` is the path of one, from this folder;
-``details`` (figures of every split, say) stay in the file.
+A result file is one JSON object. ``title``, ``about``, ``seed`` and ``runs`` (commit, command, date, seconds and
+machine of every call of the script) go above the tables, with what has changed since in the code that is timed; every
+list of objects and every object of objects becomes a table (``rows`` first), the rest a list of facts. ``partial`` is
+what must be said of incomplete data, and stands out; ``picture`` is the path of one, from this folder; ``details``
+(figures of every split, say) stay in the file. No figure is set in bold: which is best depends on a paired error.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from result_age import changed_since, commits_of
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 MARK = "<!-- results -->"
-ABOVE = ("command", "seed", "date", "machine")
-KEPT_BACK = ("details",)
+ABOVE = ("command", "seed", "date", "machine", "benchmark")
+KEPT_BACK = ("details", "runs")
+# Files from before scripts recorded their calls that are not, or not all, what one call wrote: the commit that first
+# had the figures where the file was mended since, and what is to be known. A file with ``runs`` needs no entry.
+NOTES: dict[str, tuple[str | None, str]] = {
+    "tables_small.json": (
+        None,
+        "Joined by hand from two runs: the second table is older than the first, as the command says. To be run again.",
+    ),
+    "image_fills_fashion_mnist.json": (
+        None,
+        "Joined from several calls: the rows of DDPM and MIWAE were made without the classifier, so their agreement is "
+        "missing. To be run again.",
+    ),
+    "acquisition_figure5.json": (
+        None,
+        "The splits come from several calls and were joined by hand; the script then made the table from them. To be "
+        "run again.",
+    ),
+    "image_modes_fashion_mnist.json": (
+        "131a242",
+        "The description (`about`) was edited by hand after the run, and has been taken out; the head of "
+        "`benchmarks/pictures/modes.py` describes the experiment.",
+    ),
+    "image_modes_binarized_mnist.json": (
+        "2d2484f",
+        "The description (`about`) was edited by hand after the run, and has been taken out; the head of "
+        "`benchmarks/pictures/modes.py` describes the experiment.",
+    ),
+    "image_nll_binarized_mnist.json": (
+        "2d2484f",
+        "A row of an earlier run (the chain transformer, 35 minutes) stood in this file; it has been taken out, and "
+        "that run has a file of its own. The picture still has its curve.",
+    ),
+    "image_nll_binarized_mnist_35_minutes.json": (
+        None,
+        "The file is as the script wrote it; the picture was drawn again later, with rows of another run.",
+    ),
+}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
@@ -53,9 +95,7 @@ def section(path: Path) -> str:
         lines += ['!!! warning "Partial data"', *(f"    {line}" for line in str(content["partial"]).splitlines()), ""]
     if "picture" in content:
         lines += [f"![{content.get('title', path.stem)}]({content['picture']})", ""]
-    made = [f"{name}: `{text(content[name])}`" for name in ABOVE if name in content]
-    if made:
-        lines += [" · ".join(made), ""]
+    lines += [*how_made(content), *age(path, content)]
     hidden = (*ABOVE, *KEPT_BACK)
     tables = {name: rows for name, value in content.items() if name not in hidden and (rows := as_rows(value))}
     for name, rows in sorted(tables.items(), key=lambda item: item[0] != "rows"):
@@ -68,6 +108,34 @@ def section(path: Path) -> str:
         lines += [*table(facts), ""]
     lines.append(f"<small>from `benchmarks/results/{path.name}`</small>")
     return "\n".join(lines)
+
+
+def how_made(content: dict[str, Any]) -> list[str]:
+    """Command, seed, date and machine; a line for every call where calls are recorded."""
+    calls = content.get("runs", [content])
+    lines = []
+    for call in calls:
+        facts = {"command": call.get("command"), "seed": content.get("seed"), "date": call.get("date")}
+        facts |= {"commit": call.get("commit"), "seconds": call.get("seconds"), "machine": call.get("machine")}
+        if call.get("uncommitted_changes"):
+            facts["commit"] = f"{facts['commit']} with uncommitted changes"
+        made = [f"{name}: `{text(value)}`" for name, value in facts.items() if value is not None]
+        lines += [" · ".join(made), ""] if made else []
+    return lines
+
+
+def age(path: Path, content: dict[str, Any]) -> list[str]:
+    """What has changed since in the code that is timed, and whether the file is what one run wrote."""
+    lines = []
+    known, note = (None, "") if "runs" in content else NOTES.get(path.name, (None, ""))
+    for commit in [known] if known else commits_of(path, content, ROOT):
+        said = changed_since(commit, content, ROOT)
+        if said is not None:
+            since = f"Made at commit `{commit}`." if "runs" in content else f"First committed in `{commit}`."
+            lines += [f"<small>{since} {said}</small>", ""]
+    if note:
+        lines += ['!!! warning "About this file"', f"    {note}", ""]
+    return lines
 
 
 def as_rows(value: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """SFARM's Figure 5: RMSE and NLL of the target against the number of acquired features, on Yacht, Energy, Concrete.
 
-    python benchmarks/acquisition/figure5.py [--splits 5] [--minutes 1] [--resume] [--json FILE]
+    python benchmarks/acquisition/figure5.py [--splits 5] [--minutes 1] [--resume] [--json FILE]    (two hours)
 
 The first of the 20 standard splits; standardised columns with 0.05 standard deviations of noise, as in SFARM's Table 1
 (sfarm_table1.py). Of every test row nothing is known at first; features are acquired one after the other until all
@@ -8,7 +8,7 @@ are. The area under a curve is its mean over 0 .. N acquired features.
 
 anyorder     default settings; rewards: information, variance, error, and the histogram of HH-VAEM; a random and a
              fixed order (greedy, for a case of which nothing is known); the oracle is greedy by the squared error
-             that the true answers leave
+             that the true answers leave; random and fixed order are the plain baselines
 VAE, MIWAE   three layers of 32 units; reward: the five-bin histogram of joint draws, as in HH-VAEM
 
 The VAE is trained on complete rows, MIWAE with a uniform number of cells hidden. Every model trains for the same time
@@ -30,16 +30,18 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from believers import SHARED, Believer, Latent, Library
-from walk import Policy, acquire, at_random, by_reward, in_order, oracle
+from policies import Policy, acquire, at_random, by_reward, in_order, oracle
+from predictors import SHARED, Latent, Library, Predictor
 
 import anyorder as ao
 from anyorder.baselines import MIWAE, VAE, Schedule
 from anyorder.questions.uncertainty import UNCERTAINTIES
-from sfarm_table1 import load
+from sfarm_table1 import GENERATED, load
 
-from common import earlier, machine, print_rows, write_results
+from common import Json, Record, Smoke, listed, print_rows
+from smoke_data import MINUTES
 
+TIMES = ("heads", "networks", "model", "training", "questions", "baselines")
 SETS = ("yacht", "energy", "concrete")
 ROWS = (
     "anyorder, information",
@@ -61,16 +63,19 @@ def run(name: str, split: int, minutes: float, rewards: tuple[str, ...]) -> dict
     """All curves of one split."""
     torch.set_num_threads(1)
     train, test = load(name, split)
+    if name == GENERATED:
+        test = test.iloc[:4]
     target = train.shape[1] - 1
     began = time.monotonic()
     kinds = dict.fromkeys(train.columns, "continuous")
-    fitted = ao.fit(train, minutes=minutes, seed=split, kinds=kinds)
+    engine = "neural" if name == GENERATED else "auto"
+    fitted = ao.fit(train, minutes=minutes, seed=split, kinds=kinds, engine=engine)
     seconds = {"anyorder": time.monotonic() - began}
     encoded, _ = fitted.core.encoding.encode(test)
-    ours = Library(fitted.core, target)
+    ours = Library(fitted.core, target, DRAWS if name == GENERATED else SHARED)
     truth = test.to_numpy()[:, target]
     features = list(range(target))
-    runs: dict[str, tuple[Believer, Policy, np.ndarray]] = {}
+    runs: dict[str, tuple[Predictor, Policy, np.ndarray]] = {}
     for reward in rewards:
         runs[f"anyorder, {reward}"] = (ours, by_reward(ours, reward, DRAWS), encoded)
     runs["anyorder, histogram"] = (ours, by_reward(ours, "histogram", SAMPLES), encoded)
@@ -87,12 +92,12 @@ def run(name: str, split: int, minutes: float, rewards: tuple[str, ...]) -> dict
         schedule = Schedule(minutes=minutes, hide=hide, seed=split)
         model.fit(train.to_numpy(), np.ones(train.shape, dtype=bool), schedule)
         seconds[label] = time.monotonic() - began
-        believer = Latent(model, target)
-        runs[f"{label}, histogram"] = (believer, by_reward(believer, "histogram", SAMPLES), test.to_numpy())
+        predictor = Latent(model, target)
+        runs[f"{label}, histogram"] = (predictor, by_reward(predictor, "histogram", SAMPLES), test.to_numpy())
     out: dict[str, Any] = {"seconds": {label: round(value, 1) for label, value in seconds.items()}, "curves": {}}
-    for label, (believer, policy, values) in runs.items():
+    for label, (predictor, policy, values) in runs.items():
         began = time.monotonic()
-        predictions, log_probs, _ = acquire(believer, policy, values, np.ones(values.shape, dtype=bool))
+        predictions, log_probs, _ = acquire(predictor, policy, values, np.ones(values.shape, dtype=bool))
         out["curves"][label] = {
             "rmse": [float(np.sqrt(((mean - truth) ** 2).mean())) for mean in predictions],
             "nll": [float(-nats.mean()) for nats in log_probs],
@@ -108,29 +113,27 @@ def main(
     sets: Annotated[str, typer.Option(help="comma-separated; all by default")] = "",
     workers: Annotated[int, typer.Option(help="splits at a time, one thread each")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
-    json: Annotated[Path, typer.Option(help="written after every split")] = Path(
-        "benchmarks/results/acquisition_figure5.json"
-    ),
+    json: Json = None,
+    smoke: Smoke = False,
     picture: Path = Path("docs/images/acquisition.png"),
 ) -> None:
     """Run split by split, print the areas and draw the curves."""
-    names = [name.strip() for name in sets.split(",") if name.strip()] or list(SETS)
-    wanted = tuple(reward.strip() for reward in rewards.split(","))
-    if unknown := [reward for reward in wanted if reward not in UNCERTAINTIES]:
-        raise typer.BadParameter(f"{unknown} are none of {list(UNCERTAINTIES)}", param_hint="--rewards")
+    record = Record(json, "acquisition_figure5.json", smoke=smoke)
+    names, wanted = listed(sets, SETS), tuple(listed(rewards, list(UNCERTAINTIES)))
+    if smoke:
+        splits, minutes, names, workers = 1, MINUTES, [GENERATED], 1
     options = {"minutes": minutes, "rewards": list(wanted), "draws": [DRAWS, SHARED, SAMPLES, FIXED]}
-    found: dict[str, Any] = earlier(json, options, "by_split") if resume else {}
+    found: dict[str, Any] = record.earlier(options, "by_split") if resume else {}
     console = Console(width=150)
     todo = [(name, split) for split in range(splits) for name in names if str(split) not in found.get(name, {})]
     with ProcessPoolExecutor(workers) as pool:
         jobs = {pool.submit(run, name, split, minutes, wanted): (name, split) for name, split in todo}
         for job in as_completed(jobs):
             name, split = jobs[job]
-            found.setdefault(name, {})[str(split)] = job.result()
+            found.setdefault(name, {})[str(split)] = job.result() | {"run": record.number}
             console.print(f"{name}, split {split}: {found[name][str(split)]['seconds']}")
-            write_results(json, payload(found, options))
-    write_results(json, payload(found, options))
-    plot(found, picture)
+            record.write(payload(found, options))
+    plot(found, record.beside(picture))
     print_rows(payload(found, options)["rows"])
 
 
@@ -142,7 +145,7 @@ def areas(found: dict[str, Any], name: str, label: str, what: str) -> np.ndarray
 def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """The table as the documentation shows it, and every curve."""
     rows = []
-    names = [name for name in SETS if name in found]
+    names = [name for name in (*SETS, GENERATED) if name in found]
     there = next(iter(found[names[0]].values()))["curves"]
     for label in [label for label in ROWS if label in there]:
         row: dict[str, Any] = {"model, reward": label}
@@ -164,10 +167,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         f"case. The fixed order is the greedy one for a case of which nothing is known, by {FIXED} answers; the oracle "
         "tries the true answers and keeps what leaves the least squared error: no method, since it sees them.",
         "picture": "images/acquisition.png",
-        "command": f"python benchmarks/acquisition/figure5.py --splits {most} --minutes {options['minutes']:g} "
-        f"--rewards {','.join(options['rewards'])}",
         "seed": "the number of the split",
-        "machine": machine(),
         "rows": rows,
         "details": {"options": options, "by_split": found},
     }
@@ -202,7 +202,7 @@ def plot(found: dict[str, Any], path: Path) -> None:
         ROWS[7]: (RED, "-", 1.2),
         ROWS[8]: (ORANGE, "-", 1.2),
     }
-    names = [name for name in SETS if name in found]
+    names = [name for name in (*SETS, GENERATED) if name in found]
     figure = new_figure(3.6 * len(names), 5.6)
     for column, name in enumerate(names):
         for line, what in enumerate(("rmse", "nll")):

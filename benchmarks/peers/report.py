@@ -9,7 +9,7 @@ import pandas as pd
 
 from methods import METHODS, PEERS
 from score import mean_rank
-from sets import MECHANISMS, SETS
+from sets import GENERATED, MECHANISMS, SETS
 
 PICTURE = "images/peers.png"
 """Drawn by ``plot.py``, from the folder of the documentation."""
@@ -23,7 +23,7 @@ def wide(rows: list[dict[str, Any]], score: str) -> pd.DataFrame:
         return pd.DataFrame()
     table = frame.pivot(index=["set", "mechanism"], columns="method", values=score).dropna(how="all")
     table = table.reindex(columns=[name for name in METHODS if name in table.columns])
-    return table.sort_index(key=lambda level: level.map((*SETS, *MECHANISMS).index))
+    return table.sort_index(key=lambda level: level.map((*SETS, GENERATED, *MECHANISMS).index))
 
 
 def by_set(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -111,7 +111,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def payload(rows: list[dict[str, Any]], command: str, machine: dict[str, Any]) -> dict[str, Any]:
+def payload(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """The result file: ranks first, then one row per table, mechanism and method."""
     plain = [
         {name: _round(value, 4) if isinstance(value, float) else value for name, value in row.items()} for row in rows
@@ -125,10 +125,8 @@ def payload(rows: list[dict[str, Any]], command: str, machine: dict[str, Any]) -
         "the methods that are not anyorder. Ranks are among the peers and one engine of anyorder (auto, for a peer); a "
         "failed method ranks last on that table. miceforest imputes training and test rows together, so its fitting "
         "time holds the filling; the random forest's draws are 20 seeds.",
-        "command": command,
         "seed": 0,
         "picture": PICTURE,
-        "machine": machine,
         "rows": by_method(rows),
         "crps_mean_of_both_mechanisms": [
             {"set": name} | {method: _round(value, 3) for method, value in line.items()}

@@ -26,6 +26,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 SETS = ("concrete", "energy", "yacht", "penguins", "adult", "kidney")
+GENERATED = "generated"
+"""A table of a smoke run."""
 NUMERIC_SETS = ("concrete", "energy", "yacht")
 MECHANISMS = ("mcar", "mar")
 HIDDEN = 0.3

@@ -1,6 +1,6 @@
 """SFARM's Figure 3: pixels missing at random, filled by VAE, MIWAE, DDPM with RePaint and ours: numbers and pictures.
 
-    python benchmarks/pictures/fills.py [--minutes 10] [--set fashion_mnist] [--resume] [--json FILE]
+    python benchmarks/pictures/fills.py [--minutes 10] [--set fashion_mnist] [--resume] [--json FILE]    (an hour)
 
 All networks are made of the same parts (the U-Net of the preset `small`; the autoencoders are its two halves without
 shortcuts) and train for the same time on one thread each, two rows at a time. VAE as in SFARM: trained on complete
@@ -36,35 +36,59 @@ from anyorder.data import images as image_sets
 from anyorder.data.images import PictureSet
 from anyorder.data.picture_files import write_picture
 from anyorder.heads import Bernoulli, DiscretizedLogisticMixture
-from anyorder.modalities.images.options import PRESETS
 from anyorder.modalities.images.plots import grid, hidden, shades
+from anyorder.networks import UNet
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from holes import FAMILIES, SHARES
-from measures import Classifier, judge_of, judged, some_test, standard_error
+from measures import Classifier, classifier_of, fill_scores, some_test, standard_error
 from picture_models import ROWS as OURS
 from picture_models import trained
 
-from common import earlier, machine, write_results
+from common import Json, Record, Smoke, listed
+from smoke_data import MINUTES
 
-LATENT, DRAWS = 32, 10
+TIMES = ("masking", "heads", "networks", "model", "training", "modalities/images", "baselines")
+LATENT = 32
+REPAINT = RePaint(steps=100, jump=10, resample=5)
 RIVAL = "DDPM, RePaint"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is done for a fill: draws of each hole, and what the methods spend on a draw."""
+
+    draws: int = 10
+    steps: int = 64
+    repaint: RePaint = REPAINT
+    candidates: int = 500
+
+
+LITTLE = Effort(draws=2, steps=2, repaint=RePaint(steps=4, jump=2, resample=1), candidates=4)  # of a smoke run
 Fill = Callable[[NDArray[np.uint8], NDArray[np.bool_]], NDArray[np.float64]]
 
 
-def ours(data: PictureSet, minutes: float, seed: int, folder: Path, *, row: str) -> tuple[Fill, int]:
+def ours(data: PictureSet, minutes: float, seed: int, folder: Path, effort: Effort, *, row: str) -> tuple[Fill, int]:
     model, _ = trained(data, row, OURS[row], minutes, seed=seed, threads=1, folder=folder)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return model.fill(pictures, known, draws=DRAWS, steps=64, seed=seed).astype(np.float64)
+        return model.fill(pictures, known, draws=effort.draws, steps=effort.steps, seed=seed).astype(np.float64)
 
     return fill, model.card["training"]["parameters"]
 
 
 def autoencoder(
-    data: PictureSet, minutes: float, seed: int, folder: Path, *, family: type[VAE | MIWAE], batch: int, **schedule: Any
+    data: PictureSet,
+    minutes: float,
+    seed: int,
+    folder: Path,
+    effort: Effort,
+    *,
+    family: type[VAE | MIWAE],
+    batch: int,
+    **schedule: Any,
 ) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
@@ -74,7 +98,7 @@ def autoencoder(
         int(np.prod(shape)),
         latent=LATENT,
         observation=cell,
-        halves=picture_halves(shape, LATENT, cell.size, seed=seed, **PRESETS["small"]),
+        halves=picture_halves(shape, LATENT, cell.size, seed=seed, **UNet.presets["small"]),
     )
 
     def units(pictures: NDArray[np.uint8]) -> torch.Tensor:
@@ -93,33 +117,31 @@ def autoencoder(
         for start in range(0, len(pictures), 4):
             rows = slice(start, start + 4)
             mask = torch.as_tensor(known[rows].reshape(len(known[rows]), -1))
-            drawn = model.impute(units(pictures[rows]), mask, draws=DRAWS, candidates=500, seed=seed)
+            hidden_in = units(pictures[rows])
+            drawn = model.impute(hidden_in, mask, draws=effort.draws, candidates=effort.candidates, seed=seed)
             parts.append(drawn if data.levels == 2 else drawn * half + half)
-        return np.concatenate(parts, axis=1).reshape(DRAWS, *pictures.shape)
+        return np.concatenate(parts, axis=1).reshape(effort.draws, *pictures.shape)
 
     return fill, sum(parameter.numel() for parameter in model.parameters())
 
 
-def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path) -> tuple[Fill, int]:
+def diffusion(data: PictureSet, minutes: float, seed: int, folder: Path, effort: Effort) -> tuple[Fill, int]:
     shape = data.training.shape[1:]
     half = (data.levels - 1) / 2
-    model = DDPM(shape, seed=seed, **PRESETS["small"])
+    model = DDPM(shape, seed=seed, **UNet.presets["small"])
     model.fit((data.training.reshape(len(data.training), -1) - half) / half, minutes=minutes, seed=seed)
 
     def fill(pictures: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.float64]:
         flat = torch.as_tensor((pictures.reshape(len(pictures), -1) - half) / half).float()
         mask = torch.as_tensor(known.reshape(len(known), -1))
-        draws = [
-            model.fill(flat, mask, RePaint(steps=100, jump=10, resample=5), seed=seed + number)
-            for number in range(DRAWS)
-        ]
+        draws = [model.fill(flat, mask, effort.repaint, seed=seed + number) for number in range(effort.draws)]
         levels = torch.stack(draws).double().numpy() * half + half
-        return np.rint(levels.clip(0, data.levels - 1)).reshape(DRAWS, *pictures.shape)
+        return np.rint(levels.clip(0, data.levels - 1)).reshape(effort.draws, *pictures.shape)
 
     return fill, sum(parameter.numel() for parameter in model.parameters())
 
 
-ROWS: dict[str, Callable[[PictureSet, float, int, Path], tuple[Fill, int]]] = {
+ROWS: dict[str, Callable[[PictureSet, float, int, Path, Effort], tuple[Fill, int]]] = {
     RIVAL: diffusion,
     "MIWAE": partial(autoencoder, family=MIWAE, batch=32, draws=5, hide="uniform"),
     "VAE": partial(autoencoder, family=VAE, batch=64, draws=1),
@@ -133,6 +155,7 @@ class Task:
 
     name: str
     count: int
+    effort: Effort
 
     def data(self) -> PictureSet:
         found: PictureSet = getattr(image_sets, self.name)()
@@ -146,18 +169,18 @@ class Task:
         return FAMILIES[f"random, {share} %"](self.count, *sides, np.random.default_rng(share))
 
 
-def run(task: Task, row: str, minutes: float, seed: int, judge: Classifier | None, folder: Path) -> dict[str, Any]:
-    """Train one row and judge its fills; one fill of each rate is kept in the folder, to be looked at."""
+def run(task: Task, row: str, minutes: float, seed: int, classifier: Classifier | None, folder: Path) -> dict[str, Any]:
+    """Train one row and classifier its fills; one fill of each rate is kept in the folder, to be looked at."""
     torch.set_num_threads(1)
     data, test = task.data(), task.test()
-    fill, parameters = ROWS[row](data, minutes, seed, folder)
+    fill, parameters = ROWS[row](data, minutes, seed, folder, task.effort)
     scores, strip = {}, []
     for place, share in enumerate(SHARES):
         known = task.known(share)
         began = time.monotonic()
         drawn = fill(test, known)
         seconds = time.monotonic() - began
-        scores[str(share)] = judged(drawn, test, known, data.levels, judge) | {"seconds": round(seconds, 1)}
+        scores[str(share)] = fill_scores(drawn, test, known, data.levels, classifier) | {"seconds": round(seconds, 1)}
         strip.append(drawn[0, place])
     np.save(shown(task, row, folder), np.stack(strip))
     return {"scores": scores, "parameters": parameters}
@@ -177,30 +200,34 @@ def main(
     workers: Annotated[int, typer.Option(min=1, max=2, help="rows at a time")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     models: Annotated[Path, typer.Option(help="where our models and some fills are kept")] = Path("build/pictures"),
-    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
     pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
     """Train and ask, two rows at a time."""
     if count < len(SHARES):
         raise typer.BadParameter(f"at least {len(SHARES)} pictures, one of each rate is drawn", param_hint="--count")
     torch.set_num_threads(1)
-    json = json or Path(f"benchmarks/results/image_fills_{name}.json")
-    task = Task(name, count)
+    if smoke:
+        minutes, name, count, workers = MINUTES, "digits", len(SHARES), 1
+    record = Record(json, f"image_fills_{name}.json", smoke=smoke)
+    models, pictures = (record.beside(folder) for folder in (models, pictures))
+    task = Task(name, count, LITTLE if smoke else Effort())
     data, test = task.data(), task.test()
-    options = {"minutes": minutes, "set": name, "count": count, "seed": seed}
-    found: dict[str, Any] = earlier(json, options, "by_row") if resume else {}
-    wanted = [part.strip() for part in rows.split(";") if part.strip()] or list(ROWS)
-    judge = judge_of(data)
+    options = {"minutes": minutes, "set": name, "count": count, "seed": seed, "draws": task.effort.draws}
+    found: dict[str, Any] = record.earlier(options, "by_row") if resume else {}
+    wanted = listed(rows, list(ROWS), ";")
+    classifier = classifier_of(data, 5) if smoke else classifier_of(data)
     models.mkdir(parents=True, exist_ok=True)
     # A child that is forked from a process with OpenMP threads may hang: these start afresh.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         todo = [row for row in wanted if row not in found]
-        jobs = {pool.submit(run, task, row, minutes, seed, judge, models): row for row in todo}
+        jobs = {pool.submit(run, task, row, minutes, seed, classifier, models): row for row in todo}
         for job in as_completed(jobs):
-            found[jobs[job]] = job.result()
+            found[jobs[job]] = job.result() | {"run": record.number}
             Console(width=140).print(f"{jobs[job]}: {found[jobs[job]]}")
             found = {row: found[row] for row in ROWS if row in found}
-            write_results(json, payload(found, options, data))
+            record.write(payload(found, options, data))
     drawn = [shown(task, row, models) for row in ROWS]
     if all(path.exists() for path in drawn):
         known = np.stack([task.known(share)[place] for place, share in enumerate(SHARES)])
@@ -209,7 +236,7 @@ def main(
             grid([above, hidden(above, known), *(shades(np.load(path), data.levels) for path in drawn)], scale=2),
             pictures / f"fills_{name}.png",
         )
-        write_results(json, payload(found, options, data) | {"picture": f"images/fills_{name}.png"})
+        record.write(payload(found, options, data) | {"picture": f"images/fills_{name}.png"})
 
 
 def beside_rival(found: dict[str, Any]) -> list[dict[str, str]]:
@@ -241,14 +268,11 @@ def payload(found: dict[str, Any], options: dict[str, Any], data: PictureSet) ->
         tables[f"energy score less that of {RIVAL}"] = pairs
     return {
         "title": f"SFARM's Figure 3: pixels of {data.name} missing at random",
-        "about": f"{options['count']} test pictures, {DRAWS} draws of each hole, {options['minutes']:g} minutes of "
-        "training on one thread a row, networks of the same parts. Energy score: lower is better, in units of the "
-        "full range; PSNR, SSIM: of the mean of the draws; agreement: how often a small classifier says the same of a "
-        "draw as of the truth; seconds: to fill all of them.",
-        "command": f"python benchmarks/pictures/fills.py --set {options['set']} --minutes {options['minutes']:g} "
-        f"--count {options['count']} --seed {options['seed']}",
+        "about": f"{options['count']} test pictures, {options['draws']} draws of each hole, {options['minutes']:g} "
+        "minutes of training on one thread a row, networks of the same parts. Energy score: lower is better, in units "
+        "of the full range; PSNR, SSIM: of the mean of the draws; agreement: how often a small classifier says the "
+        "same of a draw as of the truth; seconds: to fill all of them.",
         "seed": options["seed"],
-        "machine": machine(),
         **tables,
         "details": {"options": options, "by_row": found},
     }

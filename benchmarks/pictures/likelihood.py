@@ -1,14 +1,15 @@
 """SFARM's Table 2: negative log-likelihood of binarised MNIST after an hour, with its learning curve; and MAC's orders.
 
-    python benchmarks/pictures/likelihood.py [--set binarized_mnist] [--minutes 60] [--rows NAMES] [--resume]
+    python benchmarks/pictures/likelihood.py [--set binarized_mnist] [--minutes 60] [--resume] [--json FILE]    (hours)
 
 Rows: a U-Net, trained in the uniform mode alone (ARDM) and in the seven modes (SFARM), and the chain transformer over
 pixels, in random order and in MAC's orders (lexicographic, strided by the width of a picture). The likelihood of a mask
-network is a sum over all pixels' steps, of which some are drawn for every test picture (see likelihoods.py); the
+network is a sum over all pixels' steps, of which some are drawn for every test picture (conditional_likelihood.py); the
 chain transformer's is exact for the order it takes, all steps in one pass. Of fewer pictures all steps are taken, in
 several orders, and the probabilities of the orders are averaged (SFARM eq. 14). Marginal: M_card, over the number of
 pixels. Two rows train at a time, one thread each, or one on two threads (`--workers 1`); models that are there already
 are only asked, and rows of other budgets stay in the file (`--resume`), each with its own minutes.
+The uniform mode is the baseline.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ from anyorder.networks import ChainNetwork
 from anyorder.query import Query
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from likelihoods import conditional
+from conditional_likelihood import conditional
 from measures import some_test, standard_error
 from picture_models import ROWS as MODES
 from picture_models import trained
 
-from common import earlier, machine, print_rows, write_results
+from common import Json, Record, Smoke, listed, print_rows
+from smoke_data import MINUTES
 
+TIMES = ("masking", "networks", "model", "training", "modalities/images")
 CHAIN = {"name": "causal_transformer", "positions": "rotary", "width": 128, "blocks": 4, "heads": 4}
 STEPS = 16  # terms drawn for every picture of a mask network
 ORDERS, AVERAGED = 5, 32  # of so many pictures all terms, in so many orders
@@ -129,24 +132,28 @@ def main(
     workers: Annotated[int, typer.Option(min=1, max=2, help="rows at a time")] = 2,
     resume: Annotated[bool, typer.Option(help="do only what the JSON file lacks")] = False,
     models: Annotated[Path, typer.Option(help="where models and curves are kept")] = Path("build/pictures"),
-    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
     pictures: Annotated[Path, typer.Option(help="where the learning curves go")] = Path("docs/images"),
 ) -> None:
     """Train and score; the file is written after every row."""
     torch.set_num_threads(2 // workers)
-    json = json or Path(f"benchmarks/results/image_nll_{name}.json")
+    wanted = listed(rows, list(ROWS), ";")
+    if smoke:
+        name, minutes, count, workers, wanted = "digits", MINUTES, 2, 1, [next(iter(ROWS)), list(ROWS)[-1]]
+    record = Record(json, f"image_nll_{name}.json", smoke=smoke)
+    models, pictures = (record.beside(folder) for folder in (models, pictures))
     options = {"set": name, "count": count, "seed": seed, "threads": 2 // workers}
-    found: dict[str, Any] = earlier(json, options, "by_row") if resume else {}
-    wanted = [part.strip() for part in rows.split(";") if part.strip()] or list(ROWS)
+    found: dict[str, Any] = record.earlier(options, "by_row") if resume else {}
     # A child that is forked from a process with OpenMP threads may hang: these start afresh.
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         todo = [row for row in wanted if found.get(row, {}).get("minutes") != minutes]
         jobs = {pool.submit(run, name, row, minutes, count, seed, models, 2 // workers): row for row in todo}
         for job in as_completed(jobs):
-            found[jobs[job]] = job.result()
+            found[jobs[job]] = job.result() | {"run": record.number}
             Console(width=140).print(f"{jobs[job]}: {found[jobs[job]]['joint']}")
             found = {row: found[row] for row in ROWS if row in found}
-            write_results(json, payload(found, options))
+            record.write(payload(found, options))
     plot(found, pictures / f"likelihood_{name}.png")
     print_rows(payload(found, options)["rows"])
 
@@ -179,10 +186,7 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         f"asked or not. Orders averaged: minus the log of the mean probability over {ORDERS} orders, {AVERAGED} "
         f"pictures, and the mean of -log p over the same orders beside it.{PRINTED.get(name, '')}",
         "picture": f"images/likelihood_{name}.png",
-        "command": f"python benchmarks/pictures/likelihood.py --set {name} --minutes MINUTES --rows ROW --resume "
-        f"--count {options['count']} --workers {2 // options['threads']} --seed {options['seed']}",
         "seed": options["seed"],
-        "machine": machine(),
         "rows": lines,
         "details": {"options": options, "by_row": found},
     }

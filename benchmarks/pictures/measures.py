@@ -1,6 +1,6 @@
-"""Judging pictures: the scores of fills in one go, and by a small classifier.
+"""How good pictures are: the scores of fills in one go, and by a small classifier. PSNR and SSIM are scikit-image's.
 
-judged           energy score, PSNR and SSIM of some draws of each picture, and the agreement
+fill_scores      energy score, PSNR and SSIM of some draws of each picture, and the agreement
 agreement        how often a classifier says the same of a fill as of the truth
 Frechet          between features of two sets of pictures in the last hidden layer of that classifier. It is trained
                  here and small: this is *not* the FID, whose features are those of Inception on ImageNet
@@ -18,14 +18,16 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from anyorder.data.images import PictureSet
-from anyorder.modalities.images.scores import energy_score, psnr, ssim
+from anyorder.modalities.images.scores import energy_score
 
 Array = NDArray[np.float64]
-JUDGE_STEPS = 3000  # of 128 pictures, about a minute
+CLASSIFIER_STEPS = 3000  # of 128 pictures, about a minute
+LEAST_ERROR = 1e-12  # a mean square below this counts as this: the PSNR of a picture that is right has no end
 
 
 class Classifier(nn.Module):
@@ -55,14 +57,16 @@ class Classifier(nn.Module):
 
 
 def train_classifier(pictures: NDArray[np.uint8], labels: NDArray[np.int64], levels: int, steps: int) -> Classifier:
-    """Adam for so many steps, the seed fixed, so that every call has the same judge."""
-    torch.manual_seed(0)
-    model = Classifier(int(labels.max()) + 1)
+    """Adam for so many steps, the seed fixed, so that every call has the same classifier."""
+    generator = torch.Generator().manual_seed(0)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # layers draw their first weights from the global generator
+        model = Classifier(int(labels.max()) + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     values = torch.tensor(pictures).float()[:, None] / (levels - 1)
     target = torch.as_tensor(labels).long()
     for _ in range(steps):
-        rows = torch.randint(len(values), (128,))
+        rows = torch.randint(len(values), (128,), generator=generator)
         optimizer.zero_grad()
         F.cross_entropy(model(values[rows]), target[rows]).backward()
         optimizer.step()
@@ -80,15 +84,33 @@ def features(model: Classifier, pictures: Array, levels: int) -> tuple[Array, ND
     return torch.cat(hidden).double().numpy(), torch.cat(classes).numpy()
 
 
-def judge_of(data: PictureSet) -> Classifier | None:
+def classifier_of(data: PictureSet, steps: int = CLASSIFIER_STEPS) -> Classifier | None:
     """A small classifier of a set, if it has labels."""
     if data.training_labels is None:
         return None
-    return train_classifier(data.training, data.training_labels, data.levels, JUDGE_STEPS)
+    return train_classifier(data.training, data.training_labels, data.levels, steps)
 
 
-def judged(
-    drawn: NDArray[np.float64], test: NDArray[np.uint8], known: NDArray[np.bool_], levels: int, judge: Classifier | None
+def psnr(guess: Array, truth: Array, most: float) -> float:
+    """Mean over pictures, in decibels; ``most`` is the greatest level."""
+    highest = 10 * math.log10(most**2 / LEAST_ERROR)
+    with np.errstate(divide="ignore"):  # no error at all: infinite, and cut below
+        each = [peak_signal_noise_ratio(real, one, data_range=most) for one, real in zip(guess, truth, strict=True)]
+    return float(np.minimum(each, highest).mean())
+
+
+def ssim(guess: Array, truth: Array, most: float) -> float:
+    """Mean structural similarity over pictures, in windows of 7 x 7 (Wang et al. 2004)."""
+    pairs = zip(guess, truth, strict=True)
+    return float(np.mean([structural_similarity(real, one, win_size=7, data_range=most) for one, real in pairs]))
+
+
+def fill_scores(
+    drawn: NDArray[np.float64],
+    test: NDArray[np.uint8],
+    known: NDArray[np.bool_],
+    levels: int,
+    classifier: Classifier | None,
 ) -> dict[str, Any]:
     """All measures of some draws of each picture."""
     truth = test.astype(np.float64)
@@ -101,8 +123,9 @@ def judged(
         "SSIM": round(ssim(mean, truth, levels - 1), 4),
         "energies": energies.round(4).tolist(),  # of each picture, so that rows can be compared in pairs
     }
-    if judge is not None:
-        same = [features(judge, draw, levels)[1] == features(judge, truth, levels)[1] for draw in drawn]
+    if classifier is not None:
+        of_truth = features(classifier, truth, levels)[1]
+        same = [features(classifier, draw, levels)[1] == of_truth for draw in drawn]
         out["agreement"] = round(float(np.mean(same)), 4)
     return out
 

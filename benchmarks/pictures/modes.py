@@ -1,6 +1,6 @@
 """SFARM's Figure 4 as a table: one uniform masking mode (ARDM) against the mixture of seven, same network, same time.
 
-    python benchmarks/pictures/modes.py --set fashion_mnist [--minutes 10] [--json FILE]
+    python benchmarks/pictures/modes.py --set fashion_mnist [--minutes 10] [--json FILE]    (half an hour)
 
 Conditional negative log-likelihood of the missing pixels given the known ones, in nats per missing pixel, for several
 families of holes. Under a random order it is the sum over the steps t of E[-log p(x_i | known, t more)], with i any of
@@ -11,7 +11,8 @@ stands beside it for answers in 32, 8 and one calls of the network, the pixels o
 (SFARM's fewer steps): what a fill in so few calls has for a likelihood. The first call is where the holes look least
 like pixels missing at random. And scores of fills in 32 calls, which is what a person gets: the energy score, PSNR and
 SSIM of their mean, and how often a small classifier says the same of a fill as of the truth. Both rows train at the
-same time, one thread each; models that are there already are only asked. Some fills are drawn as a grid.
+same time, one thread each; models that are there already are only asked. The uniform mode is the baseline. Some fills
+are drawn as a grid.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.plots import grid, hidden, shades
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from conditional_likelihood import conditional
 from holes import FAMILIES, GROUPS
-from likelihoods import conditional
-from measures import Classifier, judge_of, judged, some_test, standard_error
+from measures import Classifier, classifier_of, fill_scores, some_test, standard_error
 from picture_models import ONE, ROWS, SEVEN, trained
 
-from common import machine, print_rows, write_results
+from common import Json, Record, Smoke, print_rows
+from smoke_data import MINUTES
 
+TIMES = ("masking", "networks", "model", "training", "modalities/images")
 FACTS = ("steps", "seconds", "parameters")
 FILLED, DRAWS, CALLS = 32, 8, 32  # pictures, fills of each, network calls: behind an energy score
 LIKELIHOODS: dict[str, int | None] = {"all": None, "32 calls": 32, "8 calls": 8, "one call": 1}
@@ -53,64 +56,72 @@ MEASURES = {
 }
 
 
-def run(
-    name: str, row: str, minutes: float, count: int, steps: int, seed: int, folder: Path, judge: Classifier | None
-) -> dict[str, Any]:
+def run(row: str, options: dict[str, Any], folder: Path, classifier: Classifier | None) -> dict[str, Any]:
     """Ask one row, trained on one set, about every family of holes."""
     torch.set_num_threads(1)
-    data = getattr(image_sets, name)()
-    model, _ = trained(data, row, ROWS[row], minutes, seed=seed, threads=1, folder=folder)
+    count, steps, seed = options["count"], options["steps"], options["seed"]
+    data = getattr(image_sets, options["set"])()
+    model, _ = trained(data, row, ROWS[row], options["minutes"], seed=seed, threads=1, folder=folder)
     test = some_test(data, count)
     measured: dict[str, Any] = {}
     for family, masks in FAMILIES.items():
         known = masks(len(test), *test.shape[1:3], np.random.default_rng(3))
-        drawn = model.fill(test[:FILLED], known[:FILLED], draws=DRAWS, steps=CALLS, seed=seed).astype(np.float64)
+        drawn = model.fill(
+            test[:FILLED], known[:FILLED], draws=options["draws"], steps=options["calls"], seed=seed
+        ).astype(np.float64)
         measured[family] = {
             "missing": (~known).reshape(len(test), -1).sum(axis=1).tolist(),
             **{
                 what: conditional(model, test, known, min(steps, calls or steps), calls=calls).round(3).tolist()
                 for what, calls in LIKELIHOODS.items()
             },
-            "fills": judged(drawn, test[:FILLED], known[:FILLED], data.levels, judge),
+            "fills": fill_scores(drawn.astype(np.float64), test[:FILLED], known[:FILLED], data.levels, classifier),
         }
     return {
         "measured": measured,
         **{fact: model.card["training"][fact] for fact in FACTS},
-        "shown": fill_rows(model, test[:8], seed),
+        "shown": fill_rows(model, test[:8], 2 * options["calls"], seed),
     }
 
 
-def fill_rows(model: ImageModel, test: NDArray[np.uint8], seed: int) -> list[Any]:
+def fill_rows(model: ImageModel, test: NDArray[np.uint8], calls: int, seed: int) -> list[Any]:
     """What is known and one fill, of each of some holes, for the picture."""
     rows = []
     for family in ("left half", "lower half", "patch inside", "all around a patch", "random, 90 %"):
         known = FAMILIES[family](len(test), *test.shape[1:3], np.random.default_rng(4))
-        rows.append((known, model.fill(test, known, steps=64, seed=seed)[0]))
+        rows.append((known, model.fill(test, known, steps=calls, seed=seed)[0]))
     return rows
 
 
 def main(
-    name: Annotated[str, typer.Option("--set", help="fashion_mnist, binarized_mnist, mnist or digits")],
+    name: Annotated[str, typer.Option("--set", help="binarized_mnist, mnist or digits as well")] = "fashion_mnist",
     minutes: Annotated[float, typer.Option(help="training budget of either row")] = 10.0,
     count: Annotated[int, typer.Option(help="test pictures")] = 150,
     steps: Annotated[int, typer.Option(help="terms drawn for every picture and family")] = 8,
     seed: int = 0,
     models: Annotated[Path, typer.Option(help="where models and their curves are kept")] = Path("build/pictures"),
-    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
     pictures: Annotated[Path, typer.Option(help="where the grid of fills goes")] = Path("docs/images"),
 ) -> None:
     """Train both rows and ask them."""
     torch.set_num_threads(1)
-    options = {"set": name, "minutes": minutes, "count": count, "steps": steps, "seed": seed}
+    workers, draws, calls = len(ROWS), DRAWS, CALLS
+    if smoke:
+        name, minutes, count, steps, workers, draws, calls = "digits", MINUTES, 8, 1, 1, 2, 2
+    record = Record(json, f"image_modes_{name}.json", smoke=smoke)
+    models, pictures = (record.beside(folder) for folder in (models, pictures))
+    options: dict[str, Any] = {"set": name, "minutes": minutes, "count": count, "steps": steps, "seed": seed}
+    options |= {"draws": draws, "calls": calls}
     data = getattr(image_sets, name)()
-    judge = judge_of(data)
-    with ProcessPoolExecutor(len(ROWS), mp_context=get_context("spawn")) as pool:
-        jobs = {row: pool.submit(run, name, row, minutes, count, steps, seed, models, judge) for row in ROWS}
+    classifier = classifier_of(data, 5) if smoke else classifier_of(data)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        jobs = {row: pool.submit(run, row, options, models, classifier) for row in ROWS}
         rows = {row: job.result() for row, job in jobs.items()}
     draw(name, {row: result.pop("shown") for row, result in rows.items()}, pictures / f"modes_{name}.png")
     found = {row: summed(result) for row, result in rows.items()} | {"ratios": ratios(rows[ONE], rows[SEVEN])}
     print_rows(table(found))
-    write_results(json or Path(f"benchmarks/results/image_modes_{name}.json"), payload(found, options, data.name))
+    record.write(payload(found, options, data.name))
 
 
 def summed(result: dict[str, Any]) -> dict[str, Any]:
@@ -199,15 +210,13 @@ def payload(found: dict[str, Any], options: dict[str, Any], title: str) -> dict[
         "about": f"Conditional NLL in nats per missing pixel (lower is better) on {options['count']} test pictures; "
         f"preset `small`, {options['minutes']:g} minutes on one thread each, both at the same time, the same options. "
         "In so many calls: answered in as many equal groups of pixels, those of a group independent given the ones "
-        f"before; one by one elsewhere. Fills: {DRAWS} in {CALLS} calls of each of {FILLED} of the pictures; energy "
-        "score (lower is better), PSNR and SSIM of their mean, agreement of a small classifier on fill and truth. "
-        "± of a ratio is of pairs of pictures; every row is one training, and two trainings of the same row may be a "
-        "per cent apart.",
+        f"before; one by one elsewhere. Fills: {options['draws']} in {options['calls']} calls of each of {FILLED} of "
+        "the pictures; energy score (lower is better), PSNR and SSIM of their mean, agreement of a small classifier on "
+        "fill and truth. "
+        "± of a ratio is of pairs of pictures. Every row is one training: how far two trainings of one row are apart "
+        "has not been measured.",
         "picture": f"images/modes_{name}.png",
-        "command": f"python benchmarks/pictures/modes.py --set {name} --minutes {options['minutes']:g} "
-        f"--count {options['count']} --steps {options['steps']} --seed {options['seed']}",
         "seed": options["seed"],
-        "machine": machine(),
         "conditional NLL": table(found),
         "fills": fill_table(found),
         "details": {"options": options, "rows": found},

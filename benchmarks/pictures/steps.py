@@ -1,11 +1,11 @@
 """SFARM's Figures 7 and 8: how good samples are against the number of steps and the time they take.
 
-    python benchmarks/pictures/steps.py --model MODEL [--set fashion_mnist] [--count 128] [--json FILE]
+    python benchmarks/pictures/steps.py --model MODEL [--set fashion_mnist] [--count 128]    (about twenty minutes)
 
 Samples from nothing in 2, 8, 32, 128 and 512 network calls: equal groups of pixels in random order, the budget of the
 dynamic programme, and (for few calls) surest first. The Frechet distance is taken between features of a small
 classifier that is trained here (it is not the FID), against test pictures; that of as many training pictures shows what
-can be reached.
+can be reached, and equal groups are the baseline.
 """
 
 from __future__ import annotations
@@ -26,36 +26,50 @@ from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.plots import grid, shades
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from measures import features, frechet, inception_distance, judge_of
+from measures import classifier_of, features, frechet, inception_distance
 
-from common import machine, write_results
+from common import Json, Record, Smoke
+from smoke_data import MINUTES
 
+TIMES = ("networks", "model", "modalities/images")
 STEPS = (2, 8, 32, 128, 512)
 SURE = 8  # steps up to which the surest pixels are looked for: every call asks for the entropies of all that are left
 
 
 def main(
-    model: Annotated[Path, typer.Option(help="trained on the set", show_default=False)],
+    model: Annotated[Path | None, typer.Option(help="trained on the set", show_default=False)] = None,
     name: Annotated[str, typer.Option("--set", help="a set with labels")] = "fashion_mnist",
     count: Annotated[int, typer.Option(help="samples of each kind")] = 128,
     seed: int = 0,
-    json: Annotated[Path | None, typer.Option(help="by the name of the set if not given")] = None,
+    json: Json = None,
+    smoke: Smoke = False,
     pictures: Annotated[Path, typer.Option(help="where the samples go, a row a number of steps")] = Path("docs/images"),
 ) -> None:
-    """Draw, time and judge."""
+    """Draw, time and classifier."""
     torch.set_num_threads(2)
-    data, loaded = getattr(image_sets, name)(), ao.load(model)
+    budgets = STEPS
+    if smoke:
+        name, count, budgets = "digits", 4, (2, 4)
+    record = Record(json, f"image_steps_{name}.json", smoke=smoke)
+    pictures = record.beside(pictures)
+    data = getattr(image_sets, name)()
+    if smoke:
+        loaded = ao.fit_images(data.training, levels=data.levels, minutes=MINUTES, seed=seed, config={"preset": "tiny"})
+    elif model is None:
+        raise typer.BadParameter("a trained model is needed", param_hint="--model")
+    else:
+        loaded = ao.load(model)
     assert isinstance(loaded, ImageModel)
-    judge = judge_of(data)
-    assert judge is not None
-    real = features(judge, data.test[:5000].astype(float), data.levels)[0]
-    best = frechet(features(judge, data.training[:count].astype(float), data.levels)[0], real)
+    classifier = classifier_of(data, 5) if smoke else classifier_of(data)
+    assert classifier is not None
+    real = features(classifier, data.test[:5000].astype(float), data.levels)[0]
+    best = frechet(features(classifier, data.training[:count].astype(float), data.levels)[0], real)
     lines: list[dict[str, Any]] = []
     shown = []
-    for steps in STEPS:
+    for steps in budgets:
         ways = {
             "equal groups": {"steps": steps},
-            "measured budget": {"steps": loaded.budget(data.validation[:256], steps)},
+            "measured budget": {"steps": loaded.budget(data.validation[: 8 if smoke else 256], steps)},
         }
         if steps <= SURE:
             ways["surest first"] = {"steps": steps, "order": "confidence"}
@@ -64,7 +78,7 @@ def main(
             began = time.perf_counter()
             drawn = loaded.sample(count, seed=seed, **options)  # type: ignore[arg-type]  # options of several kinds in one mapping
             seconds = time.perf_counter() - began
-            line[way] = round(frechet(features(judge, drawn.astype(float), data.levels)[0], real), 3)
+            line[way] = round(frechet(features(classifier, drawn.astype(float), data.levels)[0], real), 3)
             if way == "equal groups":
                 line["seconds a sample"] = round(seconds / count, 4)
                 real_fid = inception_distance(to_bytes(drawn, data.levels), to_bytes(data.test[:5000], data.levels))
@@ -73,10 +87,7 @@ def main(
                 shown.append(shades(drawn[:12], data.levels))
         lines.append(line)
         Console(width=120).print(line)
-        write_results(
-            json or Path(f"benchmarks/results/image_steps_{name}.json"),
-            payload(lines, loaded, data.name, name, count, best, seed),
-        )
+        record.write(payload(lines, loaded, data.name, name, count, best, seed))
         write_picture(grid(shown), pictures / f"steps_{name}.png")
 
 
@@ -90,9 +101,7 @@ def payload(
         f"trained here (not the FID); lower is better, and {best:.1f} is that of as many training pictures. The model "
         f"trained for {training['seconds'] / 60:.0f} minutes ({training['parameters']:,} parameters).",
         "picture": f"images/steps_{name}.png",
-        "command": f"python benchmarks/pictures/steps.py --set {name} --model MODEL --count {count} --seed {seed}",
         "seed": seed,
-        "machine": machine(),
         "rows": lines,
     }
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "acquisition"))
-from believers import Array, Believer, Library, Mask, histogram_information
 from classes import by_cost
-from walk import acquire, at_random, by_reward, in_order, oracle
+from policies import acquire, at_random, by_reward, in_order, oracle
+from predictors import Array, Library, Mask, Predictor, histogram_information
 
 from models import gaussian_model
 
@@ -31,10 +31,10 @@ def test_histograms_of_copies_and_of_noise() -> None:
 
 
 def test_a_library_model_predicts_the_conditional_mean_and_density() -> None:
-    believer = Library(gaussian_model(MEAN, COVARIANCE), 2)
+    predictor = Library(gaussian_model(MEAN, COVARIANCE), 2)
     values = np.array([[2.0, -1.0, 9.0], [0.0, 0.0, 0.0]])
     known = np.array([[True, True, False], [True, False, False]])
-    means, nats = believer.predicted(values, known)
+    means, nats = predictor.predicted(values, known)
     slope = np.linalg.solve(COVARIANCE[:2, :2], COVARIANCE[:2, 2])
     assert means[0] == pytest.approx(0.5 + slope @ (values[0, :2] - MEAN[:2]), abs=1e-6)
     assert means[1] == pytest.approx(0.5 + 0.7 * (0.0 - 1.0), abs=1e-6)
@@ -44,21 +44,21 @@ def test_a_library_model_predicts_the_conditional_mean_and_density() -> None:
 
 def test_policies_on_a_gaussian() -> None:
     """Column 0 tells most about the target (2), whatever the answers are; missing cells are never acquired."""
-    believer = Library(gaussian_model(MEAN, COVARIANCE), 2)
+    predictor = Library(gaussian_model(MEAN, COVARIANCE), 2)
     values = np.random.default_rng(1).multivariate_normal(MEAN, COVARIANCE, size=50)
     there = np.ones(values.shape, dtype=bool)
     there[:10, 0] = False
-    for policy in (by_reward(believer, "information", 8), by_reward(believer, "variance", 8), in_order([0, 1])):
-        predictions, truths, order = acquire(believer, policy, values, there)
+    for policy in (by_reward(predictor, "information", 8), by_reward(predictor, "variance", 8), in_order([0, 1])):
+        predictions, truths, order = acquire(predictor, policy, values, there)
         assert order[10:].tolist() == [[0, 1]] * 40
         assert order[:10].tolist() == [[1, -1]] * 10
         assert len(predictions) == len(truths) == 3
         assert -truths[2].mean() < -truths[0].mean()
-    assert believer.fixed_order([0, 1], 16) == [0, 1]
-    drawn = acquire(believer, at_random(0), values, there)[2]
+    assert predictor.fixed_order([0, 1], 16) == [0, 1]
+    drawn = acquire(predictor, at_random(0), values, there)[2]
     assert set(drawn[10:, 0].tolist()) == {0, 1}
-    best = acquire(believer, oracle(believer, lambda mean, truth: (mean - truth) ** 2), values, there)[0]
-    greedy = acquire(believer, by_reward(believer, "information", 8), values, there)[0]
+    best = acquire(predictor, oracle(predictor, lambda mean, truth: (mean - truth) ** 2), values, there)[0]
+    greedy = acquire(predictor, by_reward(predictor, "information", 8), values, there)[0]
     errors = [np.mean((means[1] - values[:, 2]) ** 2) for means in (best, greedy)]
     assert errors[0] < errors[1]
 
@@ -66,7 +66,7 @@ def test_policies_on_a_gaussian() -> None:
 def test_a_policy_never_sees_what_is_hidden() -> None:
     seen: list[Array] = []
 
-    class Watching(Believer):
+    class Watching(Predictor):
         def predicted(self, values: Array, known: Mask) -> tuple[Array, Array]:
             return np.zeros(len(values)), np.zeros(len(values))
 

@@ -11,15 +11,15 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "pictures"))
+from conditional_likelihood import conditional
 from holes import FAMILIES, GROUPS
-from likelihoods import conditional
-from measures import frechet, inception_distance, judged, standard_error
+from measures import fill_scores, frechet, inception_distance, psnr, ssim, standard_error
 from modes import LIKELIHOODS, ratios, summed
 
 from anyorder.errors import UserError
 from anyorder.modalities.images.core import encoded, image_model
 from anyorder.modalities.images.model import ImageModel
-from anyorder.modalities.images.scores import energy_score, psnr, ssim
+from anyorder.modalities.images.scores import energy_score
 from anyorder.protocols import Random
 from anyorder.testing import randomised
 
@@ -45,12 +45,12 @@ def test_energy_score_sees_missing_pixels_alone() -> None:
         energy_score(draws[:1], truth, known, 1.0)
 
 
-def test_fills_are_judged_by_their_mean_and_one_by_one() -> None:
+def test_fills_are_scored_by_their_mean_and_one_by_one() -> None:
     truth = np.full((2, 7, 7), 10, dtype=np.uint8)
     known = np.ones((2, 7, 7), dtype=bool)
     known[:, 3, 3] = False
     drawn = np.stack([truth + 4.0, truth - 4.0])  # their mean is right; what is known does not count
-    found = judged(drawn, truth, known, 17, None)
+    found = fill_scores(drawn, truth, known, 17, None)
     assert found["energies"] == pytest.approx([4 / 16 - 8 / 16 / 2] * 2)
     assert found["PSNR"] == pytest.approx(20 * np.log10(16) + 120, abs=0.01)  # an error of 1e-12 is the least
     assert found["SSIM"] == 1

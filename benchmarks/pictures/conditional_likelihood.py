@@ -40,10 +40,10 @@ def conditional(
         group = torch.minimum((way * groups).long(), groups - 1)
         start, end = (number * missing // groups for number in (group, group + 1))
         rank = torch.rand(mask.shape, generator=generator).masked_fill(~wanted, 2.0).argsort(1).argsort(1)
-        told = mask | (rank < start[:, None])
+        context = mask | (rank < start[:, None])
         for part in torch.arange(len(values)).split(128):
-            nats = model.core.log_prob_beside(values[part], told[part]).double()
-            left = wanted[part] & ~told[part]
+            nats = model.core.log_prob_beside(values[part], context[part]).double()
+            left = wanted[part] & ~context[part]
             mean = nats.where(left, 0.0).sum(dim=1) / left.sum(dim=1).clamp(min=1)
             total[part] -= mean * ((end - start) * groups)[part]
     return np.asarray((total / steps).numpy())

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from believers import Array, Believer, Library, Mask
+from predictors import Array, Library, Mask, Predictor
 
 Policy = Callable[[Array, Mask, int], Array]
 """Values, what is known and the step -> a score for every column [rows, variables]; the greatest is acquired next."""
 
 
-def by_reward(believer: Believer, reward: str, draws: int) -> Policy:
+def by_reward(predictor: Predictor, reward: str, draws: int) -> Policy:
     """Greedy by the expected gain."""
-    return lambda values, known, step: believer.gains(reward, hidden(values, known), known, draws, seed=step)
+    return lambda values, known, step: predictor.gains(reward, hidden(values, known), known, draws, seed=step)
 
 
 def at_random(seed: int) -> Policy:
@@ -32,17 +32,17 @@ def in_order(order: list[int]) -> Policy:
     return policy
 
 
-def oracle(believer: Library, loss: Callable[[Array, Array], Array]) -> Policy:
+def oracle(predictor: Library, loss: Callable[[Array, Array], Array]) -> Policy:
     """Greedy with the answers seen: tries every column's true value and takes the one after which the loss is least."""
 
     def policy(values: Array, known: Mask, step: int) -> Array:
         scores = np.full(values.shape, -np.inf)
         for place in range(values.shape[1]):
-            if place != believer.target:
-                told = known.copy()
-                told[:, place] = True
-                predicted, _ = believer.predicted(values, told)
-                scores[:, place] = -loss(predicted, values[:, believer.target])
+            if place != predictor.target:
+                after = known.copy()
+                after[:, place] = True
+                predicted, _ = predictor.predicted(values, after)
+                scores[:, place] = -loss(predicted, values[:, predictor.target])
         return scores
 
     return policy
@@ -54,7 +54,7 @@ def hidden(values: Array, known: Mask) -> Array:
 
 
 def acquire(
-    believer: Believer, policy: Policy, values: Array, there: Mask, most: int | None = None
+    predictor: Predictor, policy: Policy, values: Array, there: Mask, most: int | None = None
 ) -> tuple[list[Array], list[Array], Array]:
     """Predictions and log p of the truth after 0, 1, ... acquisitions, and the order of columns [rows, steps].
 
@@ -62,17 +62,17 @@ def acquire(
     stays as it is (-1 in the order).
     """
     known = np.zeros(values.shape, dtype=bool)
-    columns = int((there.sum(axis=1) - there[:, believer.target]).max())
+    columns = int((there.sum(axis=1) - there[:, predictor.target]).max())
     predictions, truths, order = [], [], []
     rows = np.arange(len(values))
     for step in range(min(columns, most or columns) + 1):
-        predicted, truth = believer.predicted(values, known)
+        predicted, truth = predictor.predicted(values, known)
         predictions.append(predicted)
         truths.append(truth)
         if step == min(columns, most or columns):
             break
         scores = np.where(there & ~known, policy(values, known, step), -np.inf)
-        scores[:, believer.target] = -np.inf
+        scores[:, predictor.target] = -np.inf
         chosen = scores.argmax(axis=1)
         possible = np.isfinite(scores[rows, chosen])
         known[rows[possible], chosen[possible]] = True

@@ -1,7 +1,7 @@
-"""Who is asked in the benchmarks of acquisition: the library's models, and latent-variable models, by the same words.
+"""The models that the benchmarks of acquisition ask: the library's own and latent-variable models, by one interface.
 
-A believer says what it expects of the target given what each row knows, and how much it expects of each column that a
-row does not know yet. Rows are arrays of model values; the target is a column like any other.
+A predictor says what the target is given what each row knows, and how much each column that a row does not know yet is
+expected to tell about it. Rows are arrays of model values; the target is a column like any other.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ BINS = 5  # of the histogram estimate, as in HH-VAEM
 SHARED = 2048  # stratified answers behind the gains of a column, shared out to the cases
 
 
-class Believer(ABC):
-    """A fitted model; ``target`` is the place of the column to learn about."""
+class Predictor(ABC):
+    """A fitted model; ``target`` is the index of the column to learn about."""
 
     def __init__(self, target: int) -> None:
         self.target = target
@@ -50,12 +50,13 @@ class Believer(ABC):
         return found
 
 
-class Library(Believer):
+class Library(Predictor):
     """A model of the library, asked exactly."""
 
-    def __init__(self, model: AnyOrderModel, target: int) -> None:
+    def __init__(self, model: AnyOrderModel, target: int, shared: int = SHARED) -> None:
         super().__init__(target)
         self.model = model
+        self.shared = shared
         self.levels = len(model.schema.variables[target].levels)
 
     @torch.no_grad()
@@ -84,7 +85,7 @@ class Library(Believer):
         both = np.concatenate([values, known], axis=1)
         _, place_of, case = np.unique(both, axis=0, return_index=True, return_inverse=True)
         rows, mask = torch.as_tensor(values[place_of]), torch.as_tensor(known[place_of])
-        each = max(draws, SHARED // len(rows))
+        each = max(draws, self.shared // len(rows))
         gains = expected_gains(self.model, rows, mask, goal, [(place,) for place in columns], each, seed)
         found = np.full(values.shape, -np.inf)
         for place, gain in zip(columns, gains, strict=True):
@@ -106,7 +107,7 @@ class Library(Believer):
         return order
 
 
-class Latent(Believer):
+class Latent(Predictor):
     """A VAE or a MIWAE of standardised Gaussian cells, asked by importance sampling."""
 
     def __init__(self, model: LatentModel, target: int) -> None:
