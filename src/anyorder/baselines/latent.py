@@ -95,7 +95,7 @@ class LatentModel(nn.Module, ABC):
     def cell_log_prob(
         self, values: Float[Tensor, "rows variables"], latent: Float[Tensor, "draws rows latent"]
     ) -> Float[Tensor, "draws rows variables"]:
-        """log p(x_i | z) of every cell (meaningless where a value is)."""
+        """log p(x_i | z) of every cell; meaningless where the cell is not observed."""
         return self.observation.log_prob(values.to(self.dtype), self.decoder(latent))
 
     @property

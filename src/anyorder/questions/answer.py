@@ -240,7 +240,7 @@ class Answer:
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
     def probs(self) -> dict[Any, float]:
-        """The probability of each level, or of each atom where the variable is spiked (they leave a rest).
+        """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
 
         A continuous variable has neither: ask for :meth:`quantile`, :meth:`cdf` or :meth:`pdf`.
 
@@ -321,12 +321,12 @@ class Answer:
         return highest_density(self, level)
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
-        """Model values, ascending, that share out the distribution evenly: for plots and grids.
+        """Model values, ascending, that divide the distribution into parts of equal probability: for plots and grids.
 
         Parameters
         ----------
         count
-            How many stretches of equal probability.
+            How many parts.
         left_out
             The probability left out at each end.
 

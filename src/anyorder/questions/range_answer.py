@@ -210,14 +210,14 @@ class RangedAnswer(Answer):
         return self._decode(self._mixture.draws(n, torch.Generator().manual_seed(seed)).numpy())
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
-        """Model values, ascending, that share out the distribution evenly, found by inverting the cdf on a grid twice.
+        """Model values, ascending, that divide the distribution into parts of about equal probability.
 
-        Exact quantiles of the mixture would be a search for each.
+        The cdf is inverted on a grid, twice: exact quantiles of the mixture would be a search for each.
 
         Parameters
         ----------
         count
-            How many stretches of equal probability.
+            How many parts.
         left_out
             The probability left out at each end.
 

@@ -76,7 +76,7 @@ def score_hidden_cells(
     *,
     crps: bool = False,
 ) -> HiddenCellScores:
-    """Each asked cell given the known cells of its row, the others marginalised out; one pass a row."""
+    """Score each asked cell given the known cells of its row, the others marginalised out; one pass a row."""
     log_det = model.encoding.log_det(values)
     parts: list[HiddenCellScores] = []
     for rows in row_chunks(model, len(values)):

@@ -85,7 +85,7 @@ class Pooled:
 
     @property
     def rubin_degrees_of_freedom(self) -> Float[np.ndarray, " entries"]:
-        """For a complete table without end: infinite where all fills gave the same estimate."""
+        """Rubin's degrees of freedom, for a very long table: infinite where all fills gave the same estimate."""
         with np.errstate(divide="ignore"):
             return (self.tables - 1) * (1 + 1 / self.relative_increase) ** 2
 

@@ -51,7 +51,7 @@ def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
 
 
 class Clock:
-    """Shares out the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
+    """Divides the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
 
     def __init__(self, jobs: int, deadline: float | None, stop: Callable[[], bool]) -> None:
         self.jobs = jobs
