@@ -203,7 +203,7 @@ class Codec(ABC):
         return (low is not None and number < low) or (high is not None and number > high)
 
     def points(self, values: Sequence[float]) -> Extent:
-        """The extent of single model values, if they :attr:`have point mass <has_point_mass>`."""
+        """The extent of single model values, if they have a mass of their own (:attr:`has_point_mass`)."""
         return tuple(sorted(set(values)))
 
     def between(self, said: Between, marks: Sequence[str]) -> Extent:
