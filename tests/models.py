@@ -109,6 +109,18 @@ class JointTable(MaskNetwork):
         return out
 
 
+def joint_table() -> np.ndarray:
+    """Probabilities of three dependent variables with three levels each."""
+    table = np.random.default_rng(7).gamma(0.7, size=(3, 3, 3)) + 0.02
+    return np.asarray(table / table.sum())
+
+
+def random_joint_model(protocol: Protocol) -> AnyOrderModel:
+    """The exact model of :func:`joint_table`, asked in the orders of a protocol."""
+    model = joint_table_model(joint_table(), "abc")
+    return AnyOrderModel(model.encoding, model.network, [model.heads.of(i) for i in range(3)], protocol).eval()
+
+
 def joint_table_model(table: np.ndarray, names: Sequence[str]) -> AnyOrderModel:
     """The exact model of a joint table, one axis a variable with levels 0, 1, ..."""
     schema = Schema(

@@ -103,6 +103,7 @@ def own(name: str) -> str | None:
     return inner or "__init__"
 
 
+@cache
 def parse(module: str) -> tuple[ast.Module, str]:
     text = MODULES[module].read_text(encoding="utf-8")
     return ast.parse(text), text

@@ -1,4 +1,4 @@
-"""Blends of heads against sums done by hand, blends of networks against their members."""
+"""Blends of heads against sums done by hand."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from anyorder.heads import (
     heads,
 )
 from anyorder.heads.blend import Blend, blend_weights
-from anyorder.networks.blend import BlendNetwork
-from anyorder.networks.layout import Layout
 from anyorder.support.registry import describe
-from anyorder.testing import check_calls_agree, check_head, check_no_leak, mixed_layout, randomised
+from anyorder.testing import check_head
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 
 LATTICE = Lattice(0.0, 1.0, None, Warp.affine(4.0, 2.0))
+
+
 PAIRS: dict[str, tuple[Head, Head]] = {
     "line": (GaussianMixture(3), Binned()),
     "lattice": (DiscretizedLogisticMixture(2, LATTICE), Binned(lattice=LATTICE)),
@@ -114,31 +114,3 @@ def test_weights_find_the_mixture_that_made_the_cells() -> None:
     np.testing.assert_allclose(weights, [0.3, 0.7], atol=0.01)
     # A strong prior holds them back.
     np.testing.assert_allclose(blend_weights(log_probs, np.array([0.9, 0.1]), 1e9), [0.9, 0.1], atol=1e-3)
-
-
-def network() -> BlendNetwork:
-    inner = mixed_layout()
-    small = {"name": "residual_mlp", "width": 8, "blocks": 1, "expert": False}
-    larger = {"name": "bidirectional_transformer", "width": 8, "blocks": 1, "heads": 2}
-    sizes = tuple(inner.width + size for size in inner.sizes)
-    layout = Layout(inner.levels, sizes, inner.groups, inner.grid, members=(inner, inner))
-    built = BlendNetwork(layout, ({"network": small}, {"network": larger}))
-    randomised(built, torch.Generator().manual_seed(0))
-    return built
-
-
-def test_network_keeps_the_contract() -> None:
-    check_no_leak(network())
-    check_calls_agree(network())
-
-
-def test_network_puts_members_side_by_side() -> None:
-    built = network()
-    values = torch.randn(4, 5, dtype=torch.float64).abs().floor()
-    known = torch.rand(4, 5) < 0.5
-    features = built.beside(values, known)
-    width = built.layout.members[0].width
-    for place, part in enumerate(built.parts):
-        alone = part.beside(values, known)
-        size = min(width, features.shape[-1] - place * width)
-        assert torch.equal(features[..., place * width : place * width + size], alone[..., :size])

@@ -8,17 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from anyorder.heads import (
-    Bernoulli,
-    Binned,
-    Bounded,
-    Categorical,
-    Gaussian,
-    GaussianMixture,
-    Head,
-    Ordinal,
-    Spiked,
-)
+from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, Gaussian, GaussianMixture, Head, Ordinal, Spiked
 from anyorder.heads.bank import HeadBank, shared
 from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import json
 import math
 
 import numpy as np
@@ -12,7 +10,6 @@ import pytest
 import torch
 from scipy.stats import norm
 
-import anyorder as ao
 from anyorder.distributions.cut import Cut
 from anyorder.distributions.region import Interval, Points, intersection
 from anyorder.distributions.weighted import Weighted
@@ -24,7 +21,6 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
-from anyorder.questions.estimate import Estimate, mean_of, quotient, weighted_mean
 from anyorder.questions.events import event_region, region_of, understand
 from anyorder.questions.evidence import MISSING, Between, OneOf, read_evidence
 from anyorder.questions.range_answer import RangedAnswer
@@ -44,6 +40,8 @@ FRAME = pd.DataFrame(
         "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(40), unit="D"),
     }
 )
+
+
 SCHEMA = Schema(
     (
         Variable("size", Kind.CONTINUOUS),
@@ -211,42 +209,6 @@ def test_answers_of_every_kind_under_ranges(model: AnyOrderModel) -> None:
     assert within.mean() == pytest.approx((weights / weights.sum()) @ [2, 3, 4], rel=5e-3)
     assert within.pdf(3) == pytest.approx(weights[1] / weights.sum(), rel=1e-6)
     assert within.pdf(7) == 0
-
-
-def test_an_estimate_is_a_float_that_knows_its_error() -> None:
-    estimate = Estimate(2.0, 0.5, "draws (4)")
-    assert estimate + 1 == 3.0
-    assert f"{estimate:.2f}" == "2.00"
-    assert (estimate.value, estimate.standard_error, estimate.method) == (2.0, 0.5, "draws (4)")
-    assert not estimate.exact
-    assert "± 0.5" in repr(estimate)
-    assert json.dumps({"x": estimate}) == '{"x": 2.0}'
-    assert copy.copy(estimate).standard_error == 0.5
-    assert Estimate(3.0).exact
-    assert repr(Estimate(3.0)) == "3.0"
-    with pytest.raises(AttributeError):
-        estimate.value = 3.0  # type: ignore[misc]
-    assert estimate.interval(2) == (1.0, 3.0)
-    assert ao.Between is Between
-
-
-def test_errors_of_means_and_ratios_are_those_of_simulation() -> None:
-    rng = np.random.default_rng(0)
-    found, stated = [], []
-    for _ in range(2000):
-        w = rng.lognormal(sigma=0.4, size=200)
-        mean, error = weighted_mean(w, w + rng.normal(size=200))
-        found.append(float(mean))
-        stated.append(float(error))
-    assert np.mean(stated) == pytest.approx(np.std(found), rel=0.1)
-    terms = rng.normal(3, 2, size=400)
-    assert mean_of(terms, "m").standard_error == pytest.approx(terms.std(ddof=1) / 20)
-    ratio = quotient(Estimate(1.0, 0.02, "m"), Estimate(4.0, 0.1, "m"), "m")
-    draws = rng.normal(1.0, 0.02, 100_000) / rng.normal(4.0, 0.1, 100_000)
-    assert ratio.value == 0.25
-    assert ratio.standard_error == pytest.approx(draws.std(), rel=0.02)
-    assert quotient(Estimate(1.0), Estimate(4.0), "m").method == "exact"
-    assert math.isclose(torch.tensor(float(ratio)).item(), 0.25)
 
 
 def test_a_spike_on_an_end_counts_whole() -> None:

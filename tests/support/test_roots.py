@@ -9,7 +9,7 @@ import torch
 from scipy import optimize, stats
 from torch import Tensor
 
-from anyorder.support.roots import SHARP, bracket_end, first_crossing
+from anyorder.support.roots import SHARP, bracket_end, first_crossing, increasing_root
 
 LEVELS = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
 
@@ -89,3 +89,11 @@ def test_a_bracket_without_an_end_gets_one(upward: bool) -> None:
     beyond = end / roots
     assert bool(((beyond >= 1) & (beyond <= 2)).all())
     assert bool(((end - roots >= 0) if upward else (end - roots < 0)).all())
+
+
+def test_increasing_root_is_exact() -> None:
+    target = torch.linspace(-3, 3, 61, dtype=torch.float64)
+    root = increasing_root(
+        lambda x: (x**3 + x - target, 3 * x**2 + 1), torch.full_like(target, -9), torch.full_like(target, 5)
+    )
+    torch.testing.assert_close(root**3 + root, target, rtol=0, atol=1e-14)

@@ -11,12 +11,16 @@ import pandas as pd
 import pytest
 import torch
 
+from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.variables.cells import SINGLE
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, Space, SpikedCodec, codecs
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.ranges import Between, Stretch
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.warp import Warp
+
+from rainfall import rain
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "anyorder"
 WARP = Warp.affine(2.0, 3.0)
@@ -184,3 +188,20 @@ def test_an_unseen_level_is_told_apart_where_it_is_allowed() -> None:
     numbers: Any = pd.Series([1.0, np.nan])
     assert not LINE.encode_seen(numbers, ())[2].any()
     assert values[0] == 0.0
+
+
+@pytest.mark.parametrize("warp", ["normal_scores", "standard"])
+def test_atoms_survive_float32_to_the_bit(warp: str) -> None:
+    column = rain()
+    column.iloc[:3] = [1e-30, np.nextafter(25.0, 0), np.nextafter(25.0, 30)]  # close to an atom, but none
+    schema, frame = prepare(pd.DataFrame({"x": column}))
+    codec = Encoding.fit(frame, schema, warp).codecs[0]  # type: ignore[arg-type]
+    assert isinstance(codec, SpikedCodec)
+    values, _ = codec.encode(frame["x"], ())
+    narrow = values.astype(np.float32).astype(np.float64)
+    for model in (values, narrow):
+        assert (np.isin(model, codec.atoms) == frame["x"].isin([0.0, 25.0])).all()
+        at = frame["x"].isin([0.0, 25.0]).to_numpy()
+        assert (codec.decode(model)[at] == frame["x"][at]).all()
+        assert (codec.log_slope(model)[at] == 0).all() and (codec.log_slope(model)[~at] != 0).all()
+    np.testing.assert_allclose(codec.decode(values), frame["x"], rtol=1e-5, atol=1e-5)

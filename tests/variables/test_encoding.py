@@ -1,9 +1,8 @@
-"""The encoding: invertible, exact where values are discrete, with the right log|det|, clear about what it refuses."""
+"""The encoding: invertible, exact where values are discrete, with the right log|det|, and plain data in a file."""
 
 from __future__ import annotations
 
 import datetime
-import functools
 import json
 import time
 from typing import Any
@@ -23,67 +22,7 @@ from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 
-WARPS: tuple[WarpName, ...] = ("normal_scores", "standard")
-ROWS = 200
-
-
-def mixed(rows: int = ROWS, seed: int = 0) -> pd.DataFrame:
-    """One column of every kind and many dtypes, without missing cells."""
-    random = np.random.default_rng(seed)
-    start = pd.Timestamp("2024-03-01")
-    seconds = pd.to_timedelta(random.integers(0, 10**7, rows), unit="s")
-    whole_days = pd.to_timedelta(random.integers(0, 400, rows), unit="D")
-    local_days = pd.Series(start + whole_days).dt.tz_localize("Europe/Berlin")
-    return pd.DataFrame(
-        {
-            "normal": random.normal(1e6, 1.0, rows),
-            "heavy": random.standard_cauchy(rows),
-            "single": random.lognormal(0, 3, rows).astype(np.float32),
-            "nullable": pd.array(random.normal(size=rows), dtype="Float64"),
-            "int": random.integers(-1000, 1000, rows),
-            "uint8": random.integers(0, 255, rows).astype(np.uint8),
-            "Int64": pd.array(random.integers(0, 10**12, rows), dtype="Int64"),
-            "whole": np.rint(random.normal(0, 100, rows)),
-            "atoms": random.choice([0.1, 0.25, 7.0], rows),
-            "atom32": random.choice([0.1, 0.2], rows).astype(np.float32),
-            "bit": random.integers(0, 2, rows).astype(np.int8),
-            "truth": random.random(rows) < 0.5,
-            "text": random.choice(["a", "b", "c d"], rows),
-            "spelt": random.choice(["TRUE", "FALSE"], rows),
-            "grade": pd.Categorical(random.choice(["lo", "hi"], rows), categories=["hi", "lo", "top"], ordered=True),
-            "numbered": pd.Categorical(random.choice([3, 1], rows)),
-            "objects": pd.Series(random.choice(np.array([1, "1", True, 2.5], dtype=object), rows), dtype=object),
-            "digits": [f"{number}" for number in random.integers(0, 99999, rows)],
-            "decimal": [f"{number:.9g}" for number in random.normal(size=rows)],
-            "day": start + whole_days,
-            "local": local_days.array,
-            "date": [moment.date() for moment in start + whole_days],
-            "iso": (start + whole_days).strftime("%Y-%m-%d"),
-            "stamp": (start + seconds).strftime("%Y-%m-%d %H:%M:%S"),
-            "second": (start + seconds).astype("datetime64[s]"),
-            "nano": pd.DatetimeIndex(start + seconds).as_unit("ns").tz_localize("UTC").tz_convert("Europe/Berlin"),
-            "constant": [pd.Timestamp("2024-01-01", tz="UTC")] * rows,
-            "arrow date": pd.Series([moment.date() for moment in start + whole_days]).astype("date32[pyarrow]"),
-            "arrow": pd.Series(random.integers(0, 500, rows)).astype("int64[pyarrow]"),
-        },
-        index=pd.Index(random.permutation(rows), name="row"),
-    )
-
-
-def assert_close(found: pd.DataFrame, expected: pd.DataFrame) -> None:
-    """Equal in dtypes, index and cells; numbers on a line to 1e-9."""
-    pd.testing.assert_frame_equal(found, expected, rtol=1e-9, atol=0.0)
-
-
-def fitted(frame: pd.DataFrame, warp: WarpName = "normal_scores", **options: Any) -> Encoding:
-    schema, kept = prepare(frame, **options)
-    return Encoding.fit(kept, schema, warp)
-
-
-@functools.cache
-def example() -> Encoding:
-    """The encoding of :func:`mixed`, fitted once."""
-    return fitted(mixed())
+from mixed_tables import WARPS, assert_close, example, fitted, mixed
 
 
 @pytest.mark.parametrize("warp", WARPS)
@@ -258,120 +197,6 @@ def test_lattice_has_unit_steps() -> None:
     both = pd.Series(pd.to_datetime(["2024-03-31", "2024-04-01"])).dt.tz_localize("Europe/Berlin")
     values, _ = encoding.encode_column("local", both)
     assert np.diff(encoding.measure("local", values))[0] == pytest.approx(1.0)
-
-
-def test_measure() -> None:
-    encoding = example()
-
-    def measured(name: str, value: object) -> float:
-        return float(encoding.measure(name, np.array([encoding.encode_value(name, value)]))[0])
-
-    assert measured("heavy", 2.5) == pytest.approx(2.5)
-    assert measured("atoms", 0.25) == 0.25
-    assert measured("truth", True) == 1.0
-    assert measured("spelt", "FALSE") == 0.0
-    assert np.isnan(measured("text", "a"))
-    assert measured("second", "1970-01-03T12:00:00") == pytest.approx(2.5)
-    assert measured("day", "1970-01-03") == pytest.approx(2.0)
-    for name in ("heavy", "int", "atoms", "truth", "second", "day"):
-        values = encoding.encode(mixed())[0][:, encoding.schema.index(name)]
-        np.testing.assert_allclose(encoding.codec(name).from_measure(encoding.measure(name, values)), values, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("name", "spellings"),
-    [
-        ("int", [6, "6", " 6 ", 6.0, "6.0", np.int8(6)]),
-        ("heavy", [0.5, "0.5", "5e-1", np.float32(0.5)]),
-        ("atoms", [0.25, "0.25", ".25"]),
-        ("atom32", [np.float32(0.1), 0.1, "0.1"]),
-        ("bit", [1, "1", True, 1.0]),
-        ("truth", [True, "true", "True", "yes", 1, np.True_]),
-        ("spelt", ["TRUE", "true", True]),
-        ("text", ["c d", " c d "]),
-        ("numbered", [3, "3", 3.0]),
-        ("day", ["2024-05-01", datetime.date(2024, 5, 1), pd.Timestamp("2024-05-01"), np.datetime64("2024-05-01")]),
-        ("local", ["2024-05-01", pd.Timestamp("2024-05-01", tz="Europe/Berlin"), "2024-04-30T22:00:00+00:00"]),
-        ("stamp", ["2024-05-01 12:00", "2024-05-01T12:00:00", datetime.datetime(2024, 5, 1, 12)]),
-        ("constant", ["2024-01-01T00:00:00+00:00", pd.Timestamp("2024-01-01", tz="UTC")]),
-    ],
-)
-def test_one_value_in_many_spellings(name: str, spellings: list[object]) -> None:
-    encoding = example()
-    found = {encoding.encode_value(name, value) for value in spellings}
-    assert len(found) == 1
-
-
-def test_distinct_values_stay_distinct() -> None:
-    encoding = example()
-    codes = [encoding.encode_value("objects", value) for value in (1, "1", True, 2.5)]
-    assert len(set(codes)) == 4
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("text", "A", "column 'text': 'A' is not one of its values; did you mean 'a'"),
-        ("int", 2.5, r"column 'int': got 2.5, expected a whole number.*kinds=\{'int': 'continuous'\}"),
-        ("int", "six", "column 'int': expected a number, got 'six'"),
-        ("heavy", float("inf"), "column 'heavy': expected a finite number"),
-        ("heavy", None, "expected a value, got None"),
-        ("heavy", "N/A", "stands for an unknown cell"),
-        ("heavy", [1, 2], "column 'heavy': expected a number"),
-        ("atoms", 0.3, "0.3 is not one of its values; valid values: 0.1, 0.25, 7.0. .*kinds={'atoms': 'continuous'}"),
-        ("truth", "maybe", "column 'truth': 'maybe' is not one of its values"),
-        ("day", "2024-05-01T12:00", "column 'day': got 2024-05-01T12:00, expected a whole day"),
-        ("day", "soon", "column 'day': expected a time such as 2024-05-01"),
-        ("second", "2024-05-01T12:00:00+02:00", "time zone"),
-        ("hevy", 1, "did you mean 'heavy'"),
-    ],
-)
-def test_values_that_do_not_fit(name: str, value: object, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        example().encode_value(name, value)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (
-            {"text": ["a"] * (ROWS - 1) + ["z"]},
-            r"column 'text', row 199: 'z' is not one of its values; valid values: 'a'.*unseen='missing'",
-        ),
-        ({"int": [1] * (ROWS - 1) + ["x"]}, "column 'int', row 199: expected a number, got 'x'"),
-        ({"heavy": [1.0] * (ROWS - 1) + [-np.inf]}, "column 'heavy', row 199: expected a finite number, got -inf"),
-        ({"grade": "low"}, "column 'grade', row 0: 'low' is not one of its values"),
-        ({"grade": "top"}, "column 'grade', row 0: 'top' is not one of its values"),
-    ],
-)
-def test_frames_that_do_not_fit(change: dict[str, Any], words: str) -> None:
-    frame = mixed().reset_index(drop=True)
-    with pytest.raises(UserError, match=words):
-        example().encode(frame.assign(**change))
-    with pytest.raises(UserError, match="knows no column 'texts'; did you mean 'text'"):
-        example().encode(frame.rename(columns={"text": "texts"}))
-    with pytest.raises(UserError, match="'int' appears more than once"):
-        example().encode(frame[["int", "text", "int"]])
-
-
-def test_columns_absent_left_out_or_dropped() -> None:
-    frame = mixed()[["int", "text"]].assign(empty=None, name=[f"n{i}" for i in range(ROWS)])
-    with pytest.warns(UserWarning, match="'empty'"):
-        encoding = fitted(frame, drop=["name"])
-    values, known = encoding.encode(frame[["text", "name", "empty"]])
-    assert known.tolist() == [[False, True]] * ROWS
-    back = encoding.decode(values)
-    assert back.columns.tolist() == ["int", "text", "empty"]
-    assert back["empty"].isna().all()
-    assert encoding.encode(frame.iloc[:0])[0].shape == (0, 2)
-    assert encoding.decode(values[:0]).dtypes.tolist()[:2] == frame.dtypes.tolist()[:2]
-
-
-def test_marks_count_later_too() -> None:
-    train = pd.DataFrame({"x": ["?", "1.5", "2.5", "3"] * 5, "c": ["a", "?", "b", "a"] * 5})
-    encoding = fitted(train, missing=["?"])
-    _, known = encoding.encode(pd.DataFrame({"x": [" ? ", "", "n/a", "3"], "c": ["?", "", None, "b"]}))
-    assert known.tolist() == [[False, False]] * 3 + [[True, True]]
 
 
 def test_samples_outside_the_range_still_decode() -> None:

@@ -17,13 +17,14 @@ from anyorder.networks import UNet
 from anyorder.protocols import Pixelwise, Random
 from anyorder.training.objectives import objective_for
 
+# Convolutions and attention have as many weights for a small picture as for a large one, but take less time.
 SHAPES = {
     "tiny": ((8, 8), 17),
-    "small": ((28, 28), 256),
-    "mnist": ((28, 28), 2),
-    "fashion_mnist": ((28, 28), 256),
-    "cifar10": ((32, 32, 3), 256),
-    "64x64": ((64, 64, 3), 256),
+    "small": ((8, 8), 256),
+    "mnist": ((8, 8), 2),
+    "fashion_mnist": ((8, 8), 256),
+    "cifar10": ((8, 8, 3), 256),
+    "64x64": ((8, 8, 3), 256),
 }
 DOCS = Path(__file__).parents[3] / "docs" / "images.md"
 
@@ -58,7 +59,7 @@ def test_a_preset_has_its_stated_size_and_takes_a_step(preset: str) -> None:
     assert sum(parameter.numel() for parameter in model.parameters()) == int(stated[1].replace(",", ""))
     shape, levels = SHAPES[preset]
     objective = objective_for(model, image_masking(shape))
-    pictures = np.random.default_rng(0).integers(0, levels, (2, *shape)).astype(np.uint8)
+    pictures = np.random.default_rng(0).integers(0, levels, (1, *shape)).astype(np.uint8)
     values = encoded(model, pictures)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     everything = torch.ones_like(values, dtype=torch.bool)

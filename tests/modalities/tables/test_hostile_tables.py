@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hostile_tables import TABLES, with_column
 
 import anyorder as ao
 from anyorder.cli import main
 from anyorder.data.files import read_table
 from anyorder.questions.grammar import write_evidence, write_names
 from anyorder.variables.cells import missing_cells
+
+from hostile_tables import TABLES, with_column
 
 QUICK: dict[str, Any] = {
     "engine": "neural",

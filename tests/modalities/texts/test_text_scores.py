@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from test_text import untrained
 
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.scores import score_text
+
+from untrained_texts import untrained
 
 
 def test_scores_are_the_bits_of_the_questions() -> None:

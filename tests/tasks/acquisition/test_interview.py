@@ -30,7 +30,9 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     risk = 0.1 * age + 2.0 * (smokes == "yes") + 0.3 * rng.normal(size=500)
     frame = pd.DataFrame({"age": age, "smokes": smokes, "dose": dose, "risk": risk})
     path = tmp_path_factory.mktemp("interview") / "risk.anyorder"
-    ao.fit(frame, engine="neural", config={"training": {"steps": 300, "minutes": 1.0}}).save(path)
+    network = {"name": "residual_mlp", "width": 48, "blocks": 1}
+    config = {"training": {"steps": 300}, "network": network, "encoding": "standard"}
+    ao.fit(frame, engine="neural", config=config).save(path)
     return path
 
 

@@ -1,128 +1,31 @@
-"""Texts: the alphabet, windows, and a model of them against enumeration."""
+"""Texts: a model of them against enumeration, filled, resumed, and clear about mistakes."""
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import itertools
-import lzma
-import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 import anyorder as ao
-from anyorder.data.text import Alphabet, Windows, cut_text8, pydoc_topics, read_corpus, text8
 from anyorder.errors import UserError
-from anyorder.modalities.texts.core import text_model
 from anyorder.modalities.texts.model import Filling, TextModel, _windows
-from anyorder.protocols import Canonical
+from anyorder.model import AnyOrderModel
+from anyorder.model.likelihood import order_protocols
+from anyorder.protocols import Random
+from anyorder.query import Chain
 from anyorder.training.loop import Trainer
 
 from texts import CORPUS, QUICK
-
-
-def untrained(symbols: str = "ab ", length: int = 3, name: str = "causal_transformer") -> TextModel:
-    network = {"name": name, "width": 16, "blocks": 1, "heads": 2}
-    core = text_model(Alphabet(symbols), length, network, Canonical(), seed=0)
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in core.parameters():
-            parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
-    return TextModel(core.eval(), {"alphabet": {"symbols": symbols, "unit": "characters"}})
+from untrained_texts import untrained
 
 
 @pytest.fixture(scope="module")
 def fitted() -> TextModel:
     return ao.fit_text(CORPUS, length=24, preset="tiny", config=QUICK, seed=0)
-
-
-@given(st.text(max_size=60))
-def test_any_text_survives_bytes(text: str) -> None:
-    alphabet = Alphabet.of("", "bytes")
-    assert alphabet.decode(alphabet.check(text)) == text
-
-
-@given(st.text(alphabet="aäß😀 \n", max_size=40))
-def test_characters_survive(text: str) -> None:
-    alphabet = Alphabet("aäß😀 \n")
-    codes = alphabet.check(text)
-    assert len(codes) == len(text)
-    assert alphabet.decode(codes) == text
-
-
-def test_an_unknown_character_is_named() -> None:
-    with pytest.raises(UserError, match="'€' at position 2"):
-        Alphabet("ab").check("ab€")
-    assert Alphabet("ab").encode("a\U0010ffff").tolist() == [0, -1]
-
-
-def test_windows_are_stretches_of_the_corpus() -> None:
-    windows = Windows(torch.arange(10), 4)
-    assert len(windows) == 7
-    assert windows.at(torch.tensor([0, 6])).tolist() == [[0, 1, 2, 3], [6, 7, 8, 9]]
-    assert windows.apart().tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(UserError, match="as long a corpus"):
-        Windows(torch.arange(3), 4)
-
-
-def test_a_corpus_is_read_from_anything(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("grün", encoding="utf-8")
-    (tmp_path / "a.xz").write_bytes(lzma.compress("grün".encode()))
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a", "grün")
-    for source in ("grün", tmp_path / "a.txt", tmp_path / "a.xz", tmp_path / "a.zip"):
-        assert read_corpus(source) == "grün"
-    assert read_corpus(["a", "b"]) == "a\nb"
-    (tmp_path / "bad").write_bytes(b"\xff\xfe\xfa")
-    for source in (tmp_path / "bad", tmp_path / "none", 3):
-        with pytest.raises(UserError):
-            read_corpus(source)
-
-
-def test_text8_is_cut_as_in_the_papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cut = cut_text8("a" * 900 + "b" * 50 + "c" * 50)
-    assert (set(cut.training), set(cut.validation), set(cut.test)) == ({"a"}, {"b"}, {"c"})
-    monkeypatch.setenv("ANYORDER_DATA", str(tmp_path))
-    part = "ab" * 6_250_000
-    (tmp_path / "text8_first_12500000.txt.xz").write_bytes(lzma.compress(part.encode(), preset=0))
-    found = text8()
-    assert (len(found.training), len(found.validation), len(found.test)) == (11_500_000, 500_000, 500_000)
-    assert "12.5 M" in found.partial
-
-
-def test_the_whole_of_text8_is_unpacked_and_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A small file of the same form: a zip with one text in it, found in the cache and checked by its checksum.
-    from anyorder.data import text as module
-
-    monkeypatch.setenv("ANYORDER_DATA", str(tmp_path))
-    with zipfile.ZipFile(tmp_path / "text8.zip", "w") as archive:
-        archive.writestr("text8", " anarchism originated " * 100)
-    checksum = hashlib.sha256((tmp_path / "text8.zip").read_bytes()).hexdigest()
-    small = dataclasses.replace(module.TEXT8, file="text8.zip", checksum=f"sha256:{checksum}")
-    monkeypatch.setattr(module, "TEXT8", small)
-    found = text8()
-    assert (len(found.training), len(found.validation), len(found.test)) == (1980, 110, 110)
-    assert found.training.startswith(" anarchism")
-    assert found.partial == ""
-    monkeypatch.setattr(module, "TEXT8", dataclasses.replace(small, checksum="sha256:" + "0" * 64))
-    with pytest.raises(UserError, match="checksum"):
-        text8()
-    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
-        archive.writestr("a", "a")
-        archive.writestr("b", "b")
-    with pytest.raises(UserError, match="holds 2 files"):
-        read_corpus(tmp_path / "two.zip")
-
-
-def test_pydoc_is_always_there() -> None:
-    found = pydoc_topics()
-    assert len(found.training) > 400_000
-    assert found.partial == ""
 
 
 @pytest.mark.parametrize("name", ["causal_transformer", "bidirectional_transformer"])
@@ -265,3 +168,43 @@ def test_fewer_calls(fitted: TextModel) -> None:
     assert fitted.budget(CORPUS[:200], 24).nats == pytest.approx(0.0, abs=1e-9)
     with pytest.raises(UserError, match="one or the other"):
         fitted.sample(1, drafts=2, calls=2)
+
+
+@pytest.mark.parametrize("name", ["causal_transformer", "bidirectional_transformer"])
+def test_random_orders_follow_the_seed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = untrained(length=6, name=name, protocol=Random())
+    orders: list[list[list[int]]] = []
+    draw = AnyOrderModel.draw
+
+    def watched(self: AnyOrderModel, values: torch.Tensor, chain: Chain, *more: Any, **options: Any) -> torch.Tensor:
+        orders.append(chain.order.tolist())
+        return draw(self, values, chain, *more, **options)
+
+    monkeypatch.setattr(AnyOrderModel, "draw", watched)
+    for ask in (
+        lambda seed: model.sample(4, seed=seed),
+        lambda seed: model.fill("a_b__a", draws=4, seed=seed),
+        lambda seed: model.fill("______", seed=seed),
+    ):
+        orders.clear()
+        answers = [ask(seed) for seed in (1, 1, 2)]
+        assert answers[0] == answers[1]
+        assert orders[0] == orders[1] != orders[2]
+    assert model.sample(4, seed=1) != model.sample(4, seed=2)
+    # A text is as probable as its order says: the seed decides the order, and nothing else does.
+    nats = [model.log_prob(["ab a b", "bb a"], seed=seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(nats[0], nats[1])
+    assert (nats[0] != nats[2]).any()
+    averaged = model.log_prob(["ab a b"], orders=3, seed=1)
+    np.testing.assert_allclose(averaged, np.log(np.exp(log_probs_of(model, "ab a b", 3)).mean()), atol=1e-6)
+
+
+def log_probs_of(model: TextModel, text: str, orders: int) -> np.ndarray:
+    """log p of a text along each of the orders that the seed 1 draws, one model with that order at a time."""
+    alone = []
+    for protocol in order_protocols(model.core, orders, seed=1):
+        core = AnyOrderModel(
+            model.core.encoding, model.core.network, [model.core.heads.of(i) for i in range(6)], protocol
+        )
+        alone.append(float(TextModel(core.eval(), model.card).log_prob([text])[0]))
+    return np.array(alone)

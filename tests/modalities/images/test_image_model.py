@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 
 import anyorder as ao
-from anyorder.data.images import check_pictures, digits
+from anyorder.data.images import digits
 from anyorder.errors import UserError
 from anyorder.modalities.images.core import decoded, encoded, image_masking, image_model
 from anyorder.modalities.images.model import ImageModel, Moment
@@ -23,6 +23,8 @@ from anyorder.query import Query
 from anyorder.training.loop import Trainer
 
 TINY = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1}
+
+
 QUICK = {"training": {"minutes": None, "steps": 6, "threads": 1, "batch": 8, "validation_queries": 8}}
 
 
@@ -275,32 +277,6 @@ def test_the_seven_modes_are_of_the_pictures_size() -> None:
     masking = image_masking((3, 5, 3))
     query = masking.draw(20, 45, torch.Generator().manual_seed(0))
     assert query.asked.shape == (20, 45)
-
-
-@pytest.mark.parametrize(
-    ("array", "words"),
-    [
-        (np.zeros((2, 3)), "shape"),
-        (np.zeros((2, 3, 3, 4)), "shape"),
-        (np.zeros((0, 3, 3)), "no pictures"),
-        (np.full((1, 2, 2), 0.5), "whole numbers"),
-        (np.full((1, 2, 2), 300), "between 0 and 255"),
-        (np.full((1, 2, 2), -1), "between 0 and 255"),
-        (np.full((1, 2, 2), np.nan), "whole numbers"),
-    ],
-)
-def test_arrays_that_are_no_pictures_are_refused(array: np.ndarray, words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        check_pictures(array)
-
-
-def test_levels_are_found() -> None:
-    assert check_pictures(np.array([[[0, 1]]]))[1] == 2
-    assert check_pictures(np.array([[[0, 16]]]))[1] == 17
-    assert check_pictures(np.array([[[0, 40]]]))[1] == 256
-    assert check_pictures(np.zeros((2, 3, 3, 1), dtype=bool))[0].shape == (2, 3, 3)
-    with pytest.raises(UserError, match="hold every pixel"):
-        check_pictures(np.array([[[0, 40]]]), 20)
 
 
 def test_mistakes_in_questions_are_named() -> None:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
-from test_compress import assert_never_wrong
 
 import anyorder as ao
 from anyorder.errors import UserError
@@ -18,8 +17,16 @@ from anyorder.modalities.tables.model import TableModel
 from anyorder.tasks.compression.coder import HEADER
 from anyorder.tasks.compression.tables import MAGIC
 
+from altered_files import assert_never_wrong
+
 pytest.importorskip("constriction")
 pytest.importorskip("pyarrow")
+
+SMALL = {
+    "engine": "neural",
+    "training": {"steps": 40},
+    "network": {"name": "residual_mlp", "width": 32, "blocks": 1},
+}
 
 
 def table(rows: int, seed: int = 0) -> pd.DataFrame:
@@ -42,8 +49,8 @@ def table(rows: int, seed: int = 0) -> pd.DataFrame:
 
 @pytest.fixture(scope="module", params=["neural", "trees"])
 def model(request: pytest.FixtureRequest) -> TableModel:
-    config = {"engine": request.param, "training": {"steps": 40, "minutes": 0.2}}
-    fitted: TableModel = ao.fit(table(400), seed=0, minutes=0.2, config=config)
+    config = {**SMALL, "engine": request.param, "trees": {"members": 1, "shown": 2000, "rounds": 20}}
+    fitted: TableModel = ao.fit(table(400), seed=0, config=config)
     return fitted
 
 
@@ -123,7 +130,7 @@ def test_levels_cost_what_the_likelihood_says() -> None:
     first = rng.integers(0, 4, 20_000)
     second = np.where(rng.random(20_000) < 0.9, first, rng.integers(0, 4, 20_000))
     frame = pd.DataFrame({"a": [f"a{k}" for k in first], "b": [f"b{k}" for k in second]})
-    model = ao.fit(frame.iloc[:2000], seed=0, minutes=0.3, config={"engine": "neural", "training": {"steps": 200}})
+    model = ao.fit(frame.iloc[:2000], seed=0, config={**SMALL, "training": {"steps": 200}})
     packed = compress(model, frame)
     bits = -float(model.log_prob(frame).sum()) / np.log(2)
     assert bits < 3.0 * len(frame)  # the columns do tell of each other: apart they cost 4 bits a row
@@ -147,6 +154,6 @@ def test_damage_and_other_models_are_refused(model: TableModel) -> None:
         decompress(model, b"AOT2" + bytes(packed[4:]))
     with pytest.raises(UserError, match="calls are for texts"):
         compress(model, table(3), calls=2)
-    other = ao.fit(table(100), seed=1, minutes=0.1, config={"engine": "neural", "training": {"steps": 2}})
+    other = ao.fit(table(100), seed=1, config={**SMALL, "training": {"steps": 2}})
     with pytest.raises(UserError, match="another model"):
         decompress(other, compress(model, table(3)))

@@ -8,12 +8,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from test_speculative import DRAWS, N, peaked, query
 
 from anyorder.errors import UserError
 from anyorder.model.few_steps import call_starts, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
 from anyorder.protocols import Random
 from anyorder.query import Query
+
+from peaked_models import DRAWS, N, peaked, query
 
 
 def costs(loss: np.ndarray, starts: tuple[int, ...]) -> float:

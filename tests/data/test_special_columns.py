@@ -1,0 +1,83 @@
+"""Kinds beyond the plain ones: how atoms, bounds and orders of levels are inferred and declared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from anyorder.data.tables import prepare
+from anyorder.errors import UserError
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind, Schema, Variable
+
+from rainfall import rain
+
+RNG = np.random.default_rng(0)
+ROWS = 400
+
+
+def variable_of(column: pd.Series, **options: object) -> Variable:
+    schema, _ = prepare(pd.DataFrame({"x": column}), **options)  # type: ignore[arg-type]
+    return schema["x"]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "atoms", "bounds"),
+    [
+        (rain(), "spiked", (0.0, 25.0), (0.0, None)),
+        (pd.Series(RNG.normal(0, 1, ROWS)), "continuous", (), (None, None)),
+        (pd.Series(RNG.exponential(1, ROWS)), "continuous", (), (0.0, None)),
+        (pd.Series(RNG.normal(170.25, 5.5, ROWS)), "continuous", (), (None, None)),  # far above 0: heights
+        (pd.Series(RNG.poisson(60, ROWS) - 20), "integer", (), (None, None)),
+        (pd.Series(np.where(RNG.random(ROWS) < 0.6, 0, RNG.integers(1, 5000, ROWS))), "integer", (0.0,), (0.0, None)),
+        (pd.Series(np.repeat([0.5, 1.5, 2.5, 3.5], 100)), "atoms", (), (None, None)),
+        (pd.Series(np.r_[np.zeros(9), RNG.normal(0, 1, 60)]), "continuous", (), (None, None)),  # nine zeros are few
+    ],
+)
+def test_inference(column: pd.Series, kind: str, atoms: tuple[float, ...], bounds: tuple[float | None, ...]) -> None:
+    found = variable_of(column)
+    assert (found.kind, found.atoms, found.bounds, found.declared) == (kind, atoms, bounds, False)
+
+
+def test_what_is_told_is_taken_literally() -> None:
+    plain = variable_of(rain(), kinds={"x": "continuous"})
+    assert (plain.kind, plain.atoms, plain.bounds) == ("continuous", (), (None, None))
+    bounded = variable_of(rain(), kinds={"x": "continuous"}, bounds={"x": (0, 30)})
+    assert bounded.bounds == (0.0, 30.0) and bounded.declared
+    free = variable_of(rain(), bounds={"x": (None, None)})
+    assert (free.kind, free.bounds, free.declared) == ("spiked", (None, None), False)
+    assert variable_of(pd.Series([1.5, 1.5, 2.0, 3.0]), kinds={"x": "spiked"}).atoms == (1.5,)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bounds": {"x": (3, 1)}},
+        {"bounds": {"x": 3}},
+        {"bounds": {"x": ("a", None)}},
+        {"bounds": {"y": (0, 1)}},
+        {"bounds": {"x": (0, 1)}, "kinds": {"x": "categorical"}},
+        {"bounds": {"x": (0, 0.25)}, "kinds": {"x": "atoms"}},
+        {"kinds": {"x": "spiked"}},
+    ],
+)
+def test_wrong_bounds_are_refused(options: dict[str, object]) -> None:
+    with pytest.raises(UserError, match=r"[xy]"):
+        prepare(pd.DataFrame({"x": [0.1, 0.2, 0.3]}), **options)  # type: ignore[arg-type]
+
+
+def test_ordered_categories_are_ordinal() -> None:
+    sizes = pd.Series(pd.Categorical(["S", "L", "M", "L"], categories=["S", "M", "L", "XL"], ordered=True))
+    found = variable_of(sizes)
+    assert (found.kind, found.levels) == (Kind.ORDINAL, ("S", "M", "L"))
+    assert found.discrete and found.kind.has_levels and not found.numeric
+    schema, frame = prepare(pd.DataFrame({"x": sizes}))
+    encoding = Encoding.fit(frame, schema)
+    pd.testing.assert_series_equal(encoding.decode(encoding.encode(frame)[0])["x"], frame["x"])
+    assert variable_of(pd.Series([3, 1, 2, 10]), kinds={"x": "ordinal"}).levels == (1, 2, 3, 10)
+
+
+def test_schema_survives_json() -> None:
+    schema, _ = prepare(pd.DataFrame({"rain": rain(), "count": RNG.poisson(30, ROWS)}), bounds={"count": (0, None)})
+    assert Schema.from_json(schema.to_json()) == schema

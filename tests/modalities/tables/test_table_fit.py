@@ -1,0 +1,149 @@
+"""Fits of tables: any network, masking and scale, resumed to the same model, and repeated from the card."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anyorder as ao
+
+from messy_tables import QUICK, messy
+
+
+def test_the_card_repeats_the_run(model: ao.TableModel, frame: pd.DataFrame) -> None:
+    arguments = model.card["arguments"]
+    again = ao.fit(frame, **arguments, config=model.card["config"])
+    pd.testing.assert_series_equal(model.log_prob(frame), again.log_prob(frame), check_exact=True)
+    assert again.card["data"]["fingerprint"] == model.card["data"]["fingerprint"]
+
+
+def test_no_unknown_value_leaks_into_a_fit() -> None:
+    frame = messy(60)
+    changed = frame.copy()
+    changed["note"] = np.nan
+    with pytest.warns(UserWarning, match="note"):
+        with_empty = ao.fit(changed, seed=0, config=QUICK)
+    plain = ao.fit(frame, seed=0, config=QUICK)
+    np.testing.assert_array_equal(plain.log_prob(frame), with_empty.log_prob(frame))
+
+
+@pytest.mark.parametrize("network", ["causal_transformer", "bidirectional_transformer"])
+def test_other_networks_fit_tables_too(frame: pd.DataFrame, network: str) -> None:
+    config = {**QUICK, "network": {"name": network, "width": 16, "blocks": 1, "heads": 2}}
+    model = ao.fit(frame, seed=0, config=config)
+    assert np.isfinite(model.log_prob(frame)).all()
+    assert not model.fill(frame.head(20)).isna().any().any()
+    assert len(model.given(river="yes").sample(5)) == 5
+
+
+@pytest.mark.parametrize(
+    "masking",
+    [
+        {"name": "targets", "targets": ["size", "sold"]},
+        {"name": "observed"},
+        {"name": "mixture", "maskings": [{"name": "observed"}, {"name": "cardinality"}], "weights": [1, 2]},
+    ],
+    ids=lambda masking: masking["name"],
+)
+def test_maskings_speak_of_columns(frame: pd.DataFrame, masking: dict[str, object]) -> None:
+    model = ao.fit(frame, seed=0, config={**QUICK, "masking": masking, "encoding": "standard"})
+    assert np.isfinite(model.log_prob(frame)).all()
+
+
+def test_far_outliers_do_not_ruin_the_fit() -> None:
+    rng = np.random.default_rng(0)
+    clean = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    # Without trees, which would make up for a network that an outlier has ruined.
+    config = {**QUICK, "engine": "neural", "encoding": "standard", "training": {"steps": 150, "batch": 64}}
+    best = ao.fit(clean, seed=0, config=config).log_prob(clean).mean()
+    for row in range(0, 300, 60):
+        spoilt = clean.copy()
+        spoilt.loc[row, "a"] = 1e25
+        model = ao.fit(spoilt, seed=0, config={**config, "encoding": "normal_scores"})
+        assert model.card["training"]["best_step"] > 0
+        assert model.log_prob(clean.drop(index=row)).mean() > best - 0.5
+
+
+def test_a_small_spread_on_a_large_offset_survives() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    frame = pd.DataFrame(
+        {"x": 1e9 + x, "y": x + 0.1 * rng.normal(size=200), "k": 1_700_000_000 + rng.integers(0, 999, 200)}
+    )
+    model = ao.fit(frame, seed=0, config={**QUICK, "training": {"steps": 100, "batch": 64}})
+    holes = frame.copy()
+    holes.loc[:20, "x"] = np.nan
+    assert np.abs(model.fill(holes)["x"] - 1e9).max() < 5
+    assert abs(model["x"].mean() - 1e9) < 1 and 0.5 < model["x"].std() < 2
+    assert abs(model["k"].mean() - 1_700_000_500) < 100
+
+
+def test_a_hundred_columns_within_budget_and_memory() -> None:
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(rng.normal(size=(60, 100)), columns=[f"c{i}" for i in range(100)])
+    wide = wide.mask(rng.random(wide.shape) < 0.1)
+    trees = {"members": 1, "shown": 300, "rounds": 3, "bins": 4}
+    quick = {"training": {"steps": 3, "batch": 16, "validation_queries": 20}, "trees": trees}
+    model = ao.fit(wide, seed=0, config=quick)
+    assert np.isfinite(model.log_prob(wide.head(3))).all()
+    assert not model.fill(wide.head(5)).isna().any().any()
+
+
+def test_curve_of_a_resumed_run_has_every_step_once(frame: pd.DataFrame, tmp_path: Path) -> None:
+    log = tmp_path / "curve.jsonl"
+    for resume in (False, True):
+        ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run", log=log, resume=resume)
+        points = [(point["run"], point["step"]) for point in map(json.loads, log.read_text().splitlines())]
+        assert len(points) == len(set(points)) > 0
+
+
+def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Path) -> None:
+    whole = ao.fit(frame, seed=0, config=QUICK)
+    ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run")
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"standard.checkpoint", "normal_scores.checkpoint"}
+    # As if the run had been killed while the second candidate was at work.
+    (tmp_path / "run" / "normal_scores.checkpoint").unlink()
+    again = ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run", resume=True)
+    np.testing.assert_array_equal(again.log_prob(frame), whole.log_prob(frame))
+
+
+@pytest.mark.parametrize("encoding", ["normal_scores", "standard"])
+@pytest.mark.parametrize("scale", [1e-200, 1e-140, 1e-30, 1e-12, 1e-10, 1e12, 1e98])
+def test_any_scale(scale: float, encoding: str) -> None:
+    """A change of units changes the units of the answers and nothing else."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(3.0, 1.0, 80)
+    frame = pd.DataFrame({"x": values * scale, "y": values + rng.normal(size=80)})
+    config = {**QUICK, "training": {"steps": 5}, "encoding": encoding}
+    if scale < 1e-150:
+        with pytest.raises(ao.UserError, match=r"column 'x' varies by less than 1e-150.*another unit"):
+            ao.fit(frame, seed=0, config=config)
+        return
+    model = ao.fit(frame, seed=0, config=config)
+    plain = ao.fit(frame.assign(x=values), seed=0, config=config)
+    answer, expected = model.given(y=3.0)["x"], plain.given(y=3.0)["x"]
+    assert answer.mean() / scale == pytest.approx(expected.mean(), rel=1e-3)
+    assert answer.std() / scale == pytest.approx(expected.std(), rel=1e-3)
+    assert answer.log_prob(3 * scale) + np.log(scale) == pytest.approx(expected.log_prob(3.0), abs=1e-3)
+    holes = frame.copy()
+    holes.loc[7, "x"] = np.nan
+    filled = model.fill(holes)
+    assert filled["x"].drop(index=7).equals(frame["x"].drop(index=7))
+    assert 0 < filled.loc[7, "x"] / scale < 6
+
+
+@pytest.mark.parametrize("zone", ["Z", "+02:00", "-0330", "+00:00"])
+def test_zoned_texts_keep_their_spelling(zone: str) -> None:
+    rng = np.random.default_rng(0)
+    moments = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**6, 40), unit="s")
+    frame = pd.DataFrame({"t": moments.strftime(f"%Y-%m-%dT%H:%M:%S{zone}"), "x": rng.normal(size=40)})
+    model = ao.fit(frame, seed=0, config={**QUICK, "training": {"steps": 2}})
+    drawn = model.sample(3)["t"]
+    assert drawn.str.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d" + zone.replace("+", r"\+")).all()
+    middle = pd.to_datetime(model.sample(60)["t"], utc=True).median()
+    truth = pd.to_datetime(frame["t"], utc=True)
+    assert truth.min() < middle < truth.max()
