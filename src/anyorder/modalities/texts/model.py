@@ -109,9 +109,7 @@ class TextModel(FittedModel):
             values[:, window], nats[:, window] = part, nats[:, window] + chances
             known[window] |= asked
         fillings = [
-            Filling(
-                self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()), positions
-            )
+            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()), filled)
             for row, chance in zip(values, nats, strict=True)
         ]
         return fillings[0] if draws is None else fillings
