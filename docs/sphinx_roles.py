@@ -12,7 +12,7 @@ from typing import Any
 
 import griffe
 
-ROLE = re.compile(r":(?:mod|class|func|meth|attr|data|exc):`(~?)([\w.]+)`")
+ROLE = re.compile(r":(?:mod|class|func|meth|attr|data|exc):`(?:([^`<]+?)\s*<)?(~?)([\w.]+)>?`")
 
 
 class SphinxRoles(griffe.Extension):
@@ -24,9 +24,12 @@ class SphinxRoles(griffe.Extension):
             obj.docstring.value = ROLE.sub(lambda found: link(obj, *found.groups()), obj.docstring.value)
 
 
-def link(obj: griffe.Object, short: str, name: str) -> str:
-    """A reference to ``name`` as seen from ``obj``: ``~anyorder.query.Query`` is shown as ``Query``."""
-    shown = name.rpartition(".")[2] if short or name.startswith(".") else name
+def link(obj: griffe.Object, title: str | None, short: str, name: str) -> str:
+    """A reference to ``name`` as seen from ``obj``, under its title if it has one.
+
+    ``~anyorder.query.Query`` is shown as ``Query``, ``Query.among <anyorder.query.Query.among>`` as ``Query.among``.
+    """
+    shown = title or (name.rpartition(".")[2] if short or name.startswith(".") else name)
     path = full_path(obj, name)
     return f'<autoref identifier="{path}" optional><code>{shown}</code></autoref>'
 

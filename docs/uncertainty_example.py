@@ -19,7 +19,7 @@ from anyorder.model.sampling import draws
 from anyorder.networks import GaussianNetwork
 from anyorder.protocols import Canonical
 from anyorder.query import Query
-from anyorder.tasks.hidden_cells import judge, random_known
+from anyorder.tasks.hidden_cells import random_known, score_hidden_cells
 from anyorder.tasks.pooling import pool_over
 from anyorder.variables.codecs import LineCodec
 from anyorder.variables.encoding import Encoding
@@ -95,7 +95,7 @@ def conformal_coverage(model: ao.TableModel, adjust: pd.DataFrame, test: pd.Data
     before, after = [], []
     for seed in range(20):
         known = random_known(observed, np.random.default_rng(seed))
-        cells = judge(model.core, values, known, observed & ~known)
+        cells = score_hidden_cells(model.core, values, known, observed & ~known)
         levels = np.array([adjusted.adjusted_level(name, 0.9) for name in model.schema.names])
         before.append((cells.depth(seed) <= 0.9).mean())
         after.append((cells.depth(seed) <= levels[cells.variable]).mean())

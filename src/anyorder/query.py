@@ -51,7 +51,7 @@ class Query:
         return self.asked.shape[1]
 
     def among(self, observed: Bool[Tensor, "batch variables"]) -> Query:
-        """The same question about the cells that exist: a missing cell is neither evidence nor asked."""
+        """This question about the cells that exist only: a missing cell is neither evidence nor asked."""
         return Query(self.evidence & observed, self.asked & observed)
 
     def rows(self, index: Tensor | slice) -> Query:
@@ -63,7 +63,7 @@ class Query:
         return Query(self.evidence.repeat(times, 1), self.asked.repeat(times, 1))
 
     def to(self, device: torch.device) -> Query:
-        """The same queries on a device."""
+        """These queries on another device."""
         return Query(self.evidence.to(device), self.asked.to(device))
 
 
@@ -128,7 +128,7 @@ class Chain:
         return Chain(self.prefix[index], self.order[index], self.variables)
 
     def to(self, device: torch.device) -> Chain:
-        """The same chains on a device."""
+        """These chains on another device."""
         return Chain(self.prefix.to(device), self.order.to(device), self.variables)
 
     def unroll(self, edges: int) -> Iterator[Step]:

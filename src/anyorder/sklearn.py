@@ -1,6 +1,6 @@
-"""scikit-learn's words for a table model: an imputer and a density, for pipelines and cross-validation.
+"""scikit-learn estimators around a table model: an imputer and a density, for pipelines and cross-validation.
 
-A thin shell: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
+A thin wrapper: the constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answer is one of
 :class:`~anyorder.modalities.tables.model.TableModel`, kept as ``model_``. An array without names has the columns
 ``x0``, ``x1``, ...
 
@@ -60,7 +60,26 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
     unseen: Unseen
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the model of a table; ``y`` is ignored."""
+        """Fit the model of a table.
+
+        Parameters
+        ----------
+        X
+            A frame (pandas, polars) or an array, with NaN or None where a cell is unknown; two rows at least.
+        y
+            Ignored.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> brief = {"training": {"steps": 20, "minutes": None}}
+        >>> fitted = ao.AnyOrderDensity(engine="neural", config=brief, random_state=0).fit(frame)
+        >>> list(fitted.model_.schema.names) == list(frame.columns)
+        True
+        """
         given, table = self._read(X, reset=True)
         if len(table) < 2:
             raise UserError(f"a model needs more than one row to learn from, got n_samples={len(table)}")
@@ -108,14 +127,15 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
             self._check_n_features(X, reset=reset)
         if frame:
             return X, as_pandas(X)
-        table = pd.DataFrame(X, columns=[f"x{place}" for place in range(X.shape[1])])
+        table = pd.DataFrame(X, columns=[f"x{index}" for index in range(X.shape[1])])
         return X, table.infer_objects()
 
 
 class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
     """Fill unknown cells with a model of the whole table: by their mean or most probable level, or by a draw.
 
-    Frames (pandas, polars) and arrays come back as they came, known cells bit for bit.
+    Frames (pandas, polars) and arrays come back as they came, known cells bit for bit. Where few cells are missing and
+    speed counts, scikit-learn's own ``SimpleImputer`` will do.
 
     Parameters
     ----------
@@ -125,16 +145,16 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
     engine
         What learns: "neural", "trees", or "auto", which lets held-out rows decide.
     sample_posterior
-        Fill all unknown cells of a row by one joint draw, in place of their best values: for multiple imputation, with
+        Fill all unknown cells of a row by one joint draw, instead of their best values: for multiple imputation, with
         a ``random_state`` for each. A best value is not a typical value: statistics of spread need draws.
     random_state
-        Of training and of the draws: an int repeats both.
+        Decides training and the draws: an int repeats both.
     config
         Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
     kinds
-        What a column is, by name (or by place, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+        What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
     bounds
-        The least and greatest value of a number column, by name or place as in ``kinds``: ``{"age": (0, None)}``.
+        The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
     missingness
         "ignore", or "joint": which cells are unknown is modelled too, so that holes say something about other cells.
     missing_values
@@ -151,6 +171,14 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         The :class:`~anyorder.modalities.tables.model.TableModel`, for every other question.
     empty_features_
         Which columns had no value at ``fit``.
+
+    Examples
+    --------
+    >>> brief = {"training": {"steps": 20, "minutes": None}}
+    >>> filling = ao.AnyOrderImputer(engine="neural", config=brief, random_state=0)
+    >>> holes = frame.assign(door=frame["door"].where(frame["rooms"] > 4))
+    >>> int(filling.fit_transform(holes)["door"].isna().sum())
+    0
     """
 
     def __init__(
@@ -181,7 +209,24 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         self.unseen = unseen
 
     def transform(self, X: Any) -> Any:
-        """The rows with every unknown cell filled."""
+        """Fill every unknown cell.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+
+        Returns
+        -------
+        frame or array
+            Of the kind that was given, known cells bit for bit.
+
+        Examples
+        --------
+        >>> holes = held_out.assign(price=None)
+        >>> bool(imputer.transform(holes)["price"].notna().all())
+        True
+        """
         check_is_fitted(self)
         given, table = self._read(X, reset=False)
         if self.sample_posterior:
@@ -196,7 +241,22 @@ class AnyOrderImputer(TransformerMixin, _TableEstimator):  # type: ignore[misc]
         return _as_array(filled, given.dtype) if isinstance(given, np.ndarray) else like_input(filled, given)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the columns that :meth:`transform` gives."""
+        """The names of the columns that :meth:`transform` gives.
+
+        Parameters
+        ----------
+        input_features
+            The names of the columns at ``fit``; None for those it saw.
+
+        Returns
+        -------
+        array of str
+
+        Examples
+        --------
+        >>> imputer.get_feature_names_out().tolist()
+        ['rooms', 'river', 'door', 'price']
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.asarray(names if self.keep_empty_features else names[~self.empty_features_], dtype=object)
@@ -211,9 +271,44 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
     """The joint distribution of a table: log-densities of rows, and new rows.
 
     Scores are nats in the units of the data: log-density for a continuous column, log-probability for whole numbers,
-    levels and texts (so give ``kinds`` where two models of an array are to be compared, but not each column's reading).
-    Unknown cells are marginalised out. Parameters and attributes are those of :class:`AnyOrderImputer`; ``unseen``
-    is "refuse" here, since a row with a level that was never seen has no score.
+    levels and texts. Two models compare only if they read each column alike: give ``kinds`` for arrays. Unknown cells
+    are marginalised out, so scores of rows with different cells filled do not compare.
+
+    Parameters
+    ----------
+    minutes
+        The most time to train; None for what ``config`` says, else 2 minutes.
+    engine
+        What learns: "neural", "trees", or "auto", which lets held-out rows decide.
+    random_state
+        Decides training: an int repeats it.
+    config
+        Further options of :func:`anyorder.fit`, as a TOML file holds them: ``{"training": {"steps": 500}}``.
+    kinds
+        What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
+    bounds
+        The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
+    missingness
+        "ignore", or "joint": which cells are unknown is modelled too, and scored.
+    missing_values
+        What marks an unknown cell besides NaN, None and the empty text.
+    unseen
+        What to do with a level that ``fit`` never saw: "refuse" it, since such a row has no score, or take it for
+        unknown ("missing").
+
+    Attributes
+    ----------
+    model_
+        The :class:`~anyorder.modalities.tables.model.TableModel`, for every other question.
+    empty_features_
+        Which columns had no value at ``fit``.
+
+    Examples
+    --------
+    >>> brief = {"training": {"steps": 20, "minutes": None}}
+    >>> fitted = ao.AnyOrderDensity(engine="neural", config=brief, random_state=0).fit(frame)
+    >>> fitted.sample(3, random_state=0).columns.tolist()
+    ['rooms', 'river', 'door', 'price']
     """
 
     def __init__(
@@ -240,22 +335,73 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         self.unseen = unseen
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """log p of every row's known cells, in nats."""
+        """log p of every row's known cells, in nats and in the units of the data.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+
+        Returns
+        -------
+        array
+            One number a row.
+
+        Examples
+        --------
+        >>> density.score_samples(held_out).shape == (len(held_out),)
+        True
+        """
         check_is_fitted(self)
         _, table = self._read(X, reset=False)
         return np.asarray(self.model_.log_prob(table, unseen=self.unseen), dtype=np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of :meth:`score_samples`: nats per row, so folds of different size compare."""
+        """The mean of :meth:`score_samples`: nats per row, so folds of different size compare.
+
+        Parameters
+        ----------
+        X
+            Rows with the columns that ``fit`` saw.
+        y
+            Ignored.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> density.score(held_out) > density.score(held_out.assign(price=held_out["price"] + 40))
+        True
+        """
         return float(self.score_samples(X).mean())
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
-        """New rows, as an array or a frame, whichever the model was fitted on; columns without values stay empty."""
+        """Draw new rows.
+
+        Parameters
+        ----------
+        n_samples
+            How many.
+        random_state
+            An int gives the same rows each time.
+
+        Returns
+        -------
+        frame or array
+            Of the kind that ``fit`` was given; columns without values stay empty.
+
+        Examples
+        --------
+        >>> density.sample(5, random_state=0).shape
+        (5, 4)
+        """
         check_is_fitted(self)
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         drawn = self.model_.sample(n_samples, seed=seed)
         if self._form is None:
-            names = [f"x{place}" for place in range(self.n_features_in_)]
+            names = [f"x{index}" for index in range(self.n_features_in_)]
             return _as_array(drawn.reindex(columns=names), np.dtype(np.float64))
         names = [str(name) for name in nw.from_native(self._form).columns]
         return like_input(drawn.reindex(columns=names), self._form)
@@ -263,8 +409,8 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
 
 def _name(key: Any, names: list[str]) -> Any:
     """The column that a key of ``kinds`` or ``bounds`` means: one may be counted, where no column has that name."""
-    place = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
-    return names[key] if place else key
+    counted = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
+    return names[key] if counted else key
 
 
 def _without_values(column: Any) -> Any:
@@ -280,8 +426,8 @@ def _as_array(filled: pd.DataFrame, dtype: np.dtype[Any]) -> NDArray[Any]:
     columns = [filled[name].to_numpy() for name in filled.columns]
     if dtype.kind == "O" or any(column.dtype.kind == "O" for column in columns):
         cells = np.empty(filled.shape, dtype=object)
-        for place, column in enumerate(columns):
-            cells[:, place] = column
+        for index, column in enumerate(columns):
+            cells[:, index] = column
         return cells.astype(str) if dtype.kind == "U" else cells
     together = np.column_stack(columns) if columns else np.empty(filled.shape, dtype=dtype)
     exact = dtype.kind == "f" or bool((together == together.astype(dtype)).all())

@@ -98,7 +98,7 @@ def check_protocol(protocol: Protocol, variables: int = 6, seed: int = 0) -> Non
 
 
 def check_no_leak(network: Network, seed: int = 0) -> None:
-    """Unknown values must not reach ``beside``, ``along`` or ``walk``: NaN in their place must change nothing."""
+    """Unknown values must not reach ``beside``, ``along`` or ``walk``: replacing them by NaN must change nothing."""
     generator = torch.Generator().manual_seed(seed)
     values = random_values(network.layout, 16, generator)
     chain = random_chain(network.layout, 16, generator)

@@ -19,7 +19,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.calibration import calibrate, kolmogorov_smirnov, mean_over_rows
-from anyorder.tasks.hidden_cells import judge, random_known
+from anyorder.tasks.hidden_cells import random_known, score_hidden_cells
 from anyorder.variables.codecs import LatticeCodec, LevelCodec, LineCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
@@ -47,7 +47,7 @@ def test_a_gaussian_cell_is_judged_by_its_closed_form() -> None:
     frame = _frame(40)
     values, _ = model.encoding.encode(frame)
     known = np.tile([True, False, True], (40, 1))
-    cells = judge(model, values, known, ~known, crps=True)
+    cells = score_hidden_cells(model, values, known, ~known, crps=True)
     e = [0, 2]
     gain = COVARIANCE[1, e] @ np.linalg.inv(COVARIANCE[np.ix_(e, e)])
     centre = SCALE * (MEAN[1] + (frame[["v0", "v2"]].to_numpy() / SCALE - MEAN[e]) @ gain)
@@ -87,7 +87,7 @@ def test_a_mixture_scores_as_its_integral() -> None:
 
     x = np.array([[-1.5], [-0.3], [0.8], [3.5]])
     nothing = np.zeros(x.shape, dtype=bool)
-    cells = judge(model, x, nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True)
     for found, place, z in zip(cells.crps, cells.below, x[:, 0], strict=True):
         at = 4.0 + 2.0 * z
         assert place == pytest.approx(cdf(at), abs=1e-6)
@@ -107,7 +107,7 @@ def test_whole_numbers_score_as_their_sum() -> None:
     assert mass.sum() == pytest.approx(1.0, abs=1e-5)
     x = np.array([3, 5, 9])
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = judge(model, codec.from_measure(x.astype(float))[:, None], nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, codec.from_measure(x.astype(float))[:, None], nothing, ~nothing, crps=True)
     for place, value in enumerate(x):
         assert cells.below[place] == pytest.approx(mass[points < value].sum(), abs=1e-5)
         assert cells.at[place] == pytest.approx(mass[points == value][0], abs=1e-5)
@@ -121,7 +121,7 @@ def test_levels_without_an_order_are_ranked_by_probability() -> None:
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(probabilities).tolist())
     x = np.arange(3.0)[:, None]
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = judge(model, x, nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     np.testing.assert_allclose(cells.at, probabilities, atol=1e-6)
     np.testing.assert_allclose(cells.tail(), [0.2, 1.0, 0.5], atol=1e-6)
@@ -134,7 +134,7 @@ def test_atoms_keep_the_order_and_distance_of_their_numbers() -> None:
     mass, where = np.array([0.2, 0.5, 0.3]), np.array([2.0, 0.0, 0.5])
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(mass).tolist())
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = judge(model, np.arange(3.0)[:, None], nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, np.arange(3.0)[:, None], nothing, ~nothing, crps=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     energy = np.abs(where[:, None] - where) @ mass - 0.5 * mass @ np.abs(where[:, None] - where) @ mass
     np.testing.assert_allclose(cells.crps, energy, atol=1e-6)
@@ -167,7 +167,7 @@ def test_discrete_places_are_uniform_under_the_models_own_draws() -> None:
     values, observed = model.encoding.encode(drawn)
     asked = np.zeros_like(observed)
     asked[:, 0] = True
-    cells = judge(model, values, np.zeros_like(observed), asked)
+    cells = score_hidden_cells(model, values, np.zeros_like(observed), asked)
     assert stats.kstest(cells.pit(0), "uniform").pvalue > 1e-3
     assert stats.kstest(cells.depth(0), "uniform").pvalue > 1e-3
     assert calibrate(model, categorical_table(200)).table().shape[0] == 1 + 4 + 4

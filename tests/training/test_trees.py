@@ -20,7 +20,7 @@ from anyorder.networks.parts.halving import halves
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
-from anyorder.training.trees.growing import Plan, all_rows, grow_trees, judge_trees, random_subsets
+from anyorder.training.trees.growing import Plan, all_rows, grow_trees, grow_trial_trees, random_subsets
 from anyorder.training.trees.options import Clock, TreeOptions
 
 QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"threads": 1, "shown": 3000, "bins": 12}}
@@ -41,14 +41,14 @@ def grown(heads: list[Head], table: np.ndarray, options: TreeOptions, partners: 
     )
     cut = len(table) // 5
     flags, clock = [False] * len(heads), Clock(len(heads), None, lambda: False)
-    judged = judge_trees(
+    trial = grow_trial_trees(
         heads, layout, flags, rows(table[cut:]), rows(table[:cut]), options,
         seed=0, clock=clock, advance=lambda: None,
     )  # fmt: skip
-    assert all(0 <= plan.rounds <= options.rounds for plans in judged.plans for plan in plans)
-    assert all(plans[0].rounds > 0 for plans in judged.plans)
+    assert all(0 <= plan.rounds <= options.rounds for plans in trial.plans for plan in plans)
+    assert all(plans[0].rounds > 0 for plans in trial.plans)
     return grow_trees(
-        heads, layout, flags, rows(table), judged.plans, options, seed=1, clock=clock, advance=lambda: None
+        heads, layout, flags, rows(table), trial.plans, options, seed=1, clock=clock, advance=lambda: None
     )
 
 
@@ -239,8 +239,8 @@ def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray])
     assert all(booster is not None for own in some.boosters() for booster in own)
 
 
-def test_without_time_the_judged_trees_stand_in_as_they_were_judged() -> None:
-    # Held-out rows that shift the halves, and a value of their own: other questions than those that were judged.
+def test_without_time_the_trial_trees_stand_in_as_they_were_grown() -> None:
+    # Held-out rows that shift the halves, and a value of their own: other questions than those of the trial.
     generator = np.random.default_rng(5)
     x = generator.normal(size=300)
     few = np.concatenate([generator.integers(0, 12, size=240), np.full(60, 12)]) + 0.5 * (np.arange(300) == 299)
@@ -249,23 +249,23 @@ def test_without_time_the_judged_trees_stand_in_as_they_were_judged() -> None:
     layout = Layout(levels=(0, 0, 0), sizes=tuple(head.size for head in heads), groups=(0, 1, 2), grid=(3,))
     options, flags, quiet = TreeOptions(threads=1, shown=2000, rounds=15), [False] * 3, lambda: None
     clock = Clock(3, None, lambda: False)
-    training, judges = rows(table[:240]), rows(table[240:])
-    judged = judge_trees(heads, layout, flags, training, judges, options, seed=0, clock=clock, advance=quiet)
+    training, held_out = rows(table[:240]), rows(table[240:])
+    trial = grow_trial_trees(heads, layout, flags, training, held_out, options, seed=0, clock=clock, advance=quiet)
     late = Clock(3, time.monotonic() - 1, lambda: False)
-    everything = all_rows(training, judges)
+    everything = all_rows(training, held_out)
     kept = grow_trees(
-        heads, layout, flags, everything, judged.plans, options, seed=0, clock=late, advance=quiet, instead=judged
+        heads, layout, flags, everything, trial.plans, options, seed=0, clock=late, advance=quiet, instead=trial
     )
-    anew = grow_trees(heads, layout, flags, everything, judged.plans, options, seed=0, clock=clock, advance=quiet)
-    assert anew.splits != judged.network.splits  # else there is nothing to mix up
-    assert kept.splits == judged.network.splits
+    anew = grow_trees(heads, layout, flags, everything, trial.plans, options, seed=0, clock=clock, advance=quiet)
+    assert anew.splits != trial.network.splits  # else there is nothing to mix up
+    assert kept.splits == trial.network.splits
     values, known = torch.as_tensor(table[:50]).double(), torch.zeros(50, 3, dtype=torch.bool)
     known[:, 0] = True
     for variable in (1, 2):
-        marginal = judged.network.marginal[variable, : layout.sizes[variable]].log_softmax(0)
+        marginal = trial.network.marginal[variable, : layout.sizes[variable]].log_softmax(0)
         inputs = np.where(known.numpy(), values.numpy(), np.nan)
         torch.testing.assert_close(
-            kept._log_probs(inputs, variable, marginal), judged.network._log_probs(inputs, variable, marginal)
+            kept._log_probs(inputs, variable, marginal), trial.network._log_probs(inputs, variable, marginal)
         )
 
 

@@ -22,7 +22,7 @@ from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.tasks.anomalies import row_scores
 from anyorder.training.induced import Induced
-from anyorder.training.unbiased_edges import fair_edges
+from anyorder.training.unbiased_edges import unbiased_edges
 from anyorder.variables.codecs import LevelCodec, LineCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import with_indicators
@@ -220,7 +220,7 @@ def test_training_weighs_an_edge_alike_whatever_lies_outside_it() -> None:
     totals = []
     for holes in itertools.product([True, False], repeat=2):
         observed = torch.tensor([[*holes, True, True, True]]).expand(5000, -1)
-        edges = fair_edges(drawn, observed, partners)
+        edges = unbiased_edges(drawn, observed, partners)
         assert not (edges.known & ~observed).any()
         weighed = edges.weight > 0
         assert not (weighed & edges.known).any()

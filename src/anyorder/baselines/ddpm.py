@@ -1,9 +1,10 @@
-r"""DDPM (Ho et al. 2020) and RePaint (Lugmayr et al. 2022): a diffusion model, and how it is asked to fill.
+r"""DDPM (Ho et al. 2020) and RePaint (Lugmayr et al. 2022): a diffusion model, and how it fills pictures.
 
 Pictures x_0 in [-1, 1] are noised, $x_t = \sqrt{\bar\alpha_t} x_0 + \sqrt{1 - \bar\alpha_t} \epsilon$, and a U-Net of
-the same parts as ours learns to tell the noise, $\min E |\epsilon - \epsilon_\theta(x_t, t)|^2$. To fill, RePaint draws
-the unknown pixels backwards and at every step replaces the known ones by a noised copy of what they are; since the two
-were drawn apart, it goes forwards again by ``jump`` steps and back, ``resample`` times, so that they can agree.
+the same parts as ours learns to predict the noise, $\min E |\epsilon - \epsilon_\theta(x_t, t)|^2$. To fill, RePaint
+draws the unknown pixels backwards and at every step replaces the known ones by a noised copy of what they are; since
+the two were drawn independently, it goes forwards again by ``jump`` steps and back, ``resample`` times, so that they
+can agree.
 """
 
 from __future__ import annotations
@@ -166,8 +167,8 @@ class DDPM(nn.Module):
                 pixels = share.sqrt() * pixels + (1 - share).sqrt() * torch.randn(given.shape, generator=generator)
                 continue
             pixels = self._back(pixels, before, after, generator)
-            told = self._noised(given, after.expand(len(given)), torch.randn(given.shape, generator=generator))
-            pixels = torch.where(mask, told, pixels)
+            noised = self._noised(given, after.expand(len(given)), torch.randn(given.shape, generator=generator))
+            pixels = torch.where(mask, noised, pixels)
         return torch.where(mask, given, pixels).permute(0, 2, 3, 1).flatten(1)
 
     def _back(self, pixels: Tensor, before: Tensor, after: Tensor, generator: torch.Generator) -> Tensor:

@@ -9,7 +9,7 @@ is not observed simply leaves the product. No conditional is exact:
 
 is self-normalised importance sampling: the ratio of two estimates from the same draws. It is consistent but not
 unbiased (the bias falls like 1/K), and it is no bound: both logarithms err downwards (Jensen), and one is subtracted.
-The draws are shared out over three Gaussians, q(z | x_e), q(z | x_e, x_u) and the prior, and weighted by their mixture
+The draws are divided among three Gaussians, q(z | x_e), q(z | x_e, x_u) and the prior, and weighted by their mixture
 r: with q(z | x_e) alone a sharp p(x_u | z) is missed by nearly all draws, and the model would look worse than it is.
 All values are in standardised units.
 """
@@ -95,7 +95,7 @@ class LatentModel(nn.Module, ABC):
     def cell_log_prob(
         self, values: Float[Tensor, "rows variables"], latent: Float[Tensor, "draws rows latent"]
     ) -> Float[Tensor, "draws rows variables"]:
-        """log p(x_i | z) of every cell (meaningless where a value is)."""
+        """log p(x_i | z) of every cell; meaningless where the cell is not observed."""
         return self.observation.log_prob(values.to(self.dtype), self.decoder(latent))
 
     @property

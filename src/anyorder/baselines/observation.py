@@ -1,5 +1,7 @@
-"""The law of one cell given the latent vector: Gaussian, or Student's t, as MIWAE has it: it forgives an outlier; for
-pictures two levels, or a discretised logistic.
+"""The distribution of one cell given the latent vector.
+
+Numbers are Gaussian, or Student's t as in MIWAE, which forgives outliers; pixels have two levels, or a discretised
+logistic.
 
 A log scale is bounded as in the library's own heads, so that densities of different models compare.
 """
@@ -75,7 +77,7 @@ class StudentCell(Observation):
 
 
 class HeadCell(Observation):
-    """The law of one of the library's own heads, so that pictures are judged by the same families."""
+    """The law of one of the library's own heads, so that pictures are scored by the same families."""
 
     def __init__(self, head: Head) -> None:
         self.head = head

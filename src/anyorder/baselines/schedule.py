@@ -1,4 +1,4 @@
-"""How a baseline is trained: Adam on the bound, judged on held-out rows, the best weights kept, within a budget."""
+"""How a baseline is trained: Adam on the bound, scored on held-out rows, the best weights kept, within a budget."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def train(model: Bounded, values: Tensor, observed: Tensor, schedule: Schedule) 
     if len(values) < 2:
         raise UserError(f"a baseline needs at least 2 rows to learn from, got {len(values)}")
     order = torch.randperm(len(values), generator=generator)
-    held_out = max(1, round(schedule.validation_share * len(values)))
-    judged, learned = order[:held_out], order[held_out:]
+    count = max(1, round(schedule.validation_share * len(values)))
+    held_out, learned = order[:count], order[count:]
     optimizer = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate, fused=True)
     best, best_state, stale, step = -math.inf, _copy(model), 0, 0
     began = time.monotonic()
@@ -95,7 +95,7 @@ def train(model: Bounded, values: Tensor, observed: Tensor, schedule: Schedule) 
             optimizer.step()
             step += 1
             if step % schedule.validate_every == 0 or over():
-                score = _score(model, values[judged], observed[judged], schedule)
+                score = _score(model, values[held_out], observed[held_out], schedule)
                 stale = 0 if score > best else stale + 1
                 if score > best:
                     best, best_state = score, _copy(model)

@@ -81,7 +81,7 @@ class _Terminal:
 
     def __init__(self, session: Interview, transcript: Path | None) -> None:
         self.session, self.transcript = session, transcript
-        self.axis = {name: axis_of(session.believed(name)) for name in session.setup.about}
+        self.axis = {name: axis_of(session.prior(name)) for name in session.setup.about}
         self.ended = False
 
     def run(self) -> None:
@@ -230,7 +230,7 @@ class _Terminal:
 
     def print_targets(self) -> None:
         """One line for each target: its distribution now."""
-        for name, answer in self.session.belief().items():
+        for name, answer in self.session.posterior().items():
             typer.echo(show.visible(f"{name} {in_a_line(answer, self.axis[name])}"))
 
 

@@ -72,7 +72,7 @@ def load(
     Parameters
     ----------
     folder
-        Look only here, in place of $ANYORDER_DATA and the cache.
+        Look only here, instead of $ANYORDER_DATA and the cache.
     download
         Whether to fetch what is nowhere to be found.
     strict

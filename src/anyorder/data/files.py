@@ -156,7 +156,7 @@ def _numeric_columns(rows: Sequence[Sequence[str]], width: int, delimiter: str) 
     """How many columns hold only numbers, with a decimal comma where the delimiter leaves room for it."""
     whole = [row for row in rows if len(row) == width]
     pattern = rf"{NUMBER}|[+-]?\d+,\d+" if delimiter == ";" else NUMBER
-    columns = (pd.Series([row[place] for row in whole], dtype="str") for place in range(width))
+    columns = (pd.Series([row[index] for row in whole], dtype="str") for index in range(width))
     return sum(all_match(column[column.str.strip() != ""], pattern) for column in columns) if whole else 0
 
 
@@ -165,7 +165,7 @@ def _header(lines: Sequence[str], delimiter: str, source: str) -> list[str]:
         names = next(line.split() for line in lines if line.strip())
     else:
         names = next(row for row in csv.reader(lines, delimiter=delimiter, skipinitialspace=True) if row)
-    names = [name.strip() or f"column {place}" for place, name in enumerate(names, start=1)]
+    names = [name.strip() or f"column {index}" for index, name in enumerate(names, start=1)]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise UserError(f"{source}: column names must differ; repeated: {', '.join(map(repr, repeated))}")

@@ -33,10 +33,10 @@ def as_pandas(frame: Any) -> pd.DataFrame:
     if repeated:
         raise UserError(f"column names must differ; repeated: {', '.join(map(repr, repeated))}. Rename or remove them")
     table.columns = pd.Index(names, dtype=object)
-    for place, dtype in enumerate(table.dtypes):
+    for number, dtype in enumerate(table.dtypes):
         # Arrow's dates, decimals and dictionaries are to pandas neither numbers nor times nor texts; their cells are.
         if isinstance(dtype, pd.ArrowDtype) and dtype.kind == "O" and not pd.api.types.is_string_dtype(dtype):
-            table.isetitem(place, table.iloc[:, place].to_numpy(dtype=object))
+            table.isetitem(number, table.iloc[:, number].to_numpy(dtype=object))
     return table
 
 

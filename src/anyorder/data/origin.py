@@ -1,7 +1,7 @@
 """Where a public data set is found: in $ANYORDER_DATA, else in the user's cache, else fetched from its public origin.
 
 What is fetched is written whole or not at all, and only if its checksum is the stated one. Nothing that is read here
-can run code: archives give up plain files by name, and pickles among them are left where they are.
+can run code: plain files are taken from archives by name, and pickles are left alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Picture files: a folder of them as one array, each used or refused by name; and arrays as files.
 
-What a file needs to fit in is done and said: 16-bit levels are scaled to 8 bits, CMYK becomes RGB, transparency is laid
-on white, turned pictures are set upright, larger ones are cut to shape in the middle and scaled down. Pictures
+Files are adapted, and each change is reported: 16-bit levels are scaled to 8 bits, CMYK becomes RGB, transparency is
+laid on white, rotated pictures are set upright, larger ones are cut to shape in the middle and scaled down. Pictures
 that cannot be read, or are smaller than the others, are refused. Pillow is an extra.
 """
 

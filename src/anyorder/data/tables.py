@@ -11,7 +11,7 @@ The rules are few and can be overridden column by column with ``kinds``:
   01234 stay texts.
 
 Numbers that are never negative and come within a standard deviation of 0 get the lower bound 0; ``bounds`` overrides
-it. A kind that is told is taken literally: nothing else about such a column is inferred.
+it. A declared kind is taken literally: nothing else about such a column is inferred.
 
 A column with one value only is kept, with that one level. A column with no value is left out, with a warning.
 """
@@ -108,7 +108,7 @@ def infer(
             left_out.append(name)
             continue
         if name in (bounds or {}):
-            variable = _told(variable, (bounds or {})[name])
+            variable = _with_bounds(variable, (bounds or {})[name])
         variables.append(variable)
     if not variables:
         raise UserError("every cell of the table is missing; nothing to learn from")
@@ -119,31 +119,31 @@ def infer(
 
 
 def infer_variable(name: str, column: Series, forced: Kind | None, marks: Sequence[str] = ()) -> Variable | None:
-    """What one column is, or is told to be; None if every cell is missing."""
+    """What one column is, or is declared to be; None if every cell is missing."""
     missing = missing_cells(column, marks)
     if missing.all():
         return None
     reading = _reading(name, column, missing, marks)
     if forced is None:
         if reading == "levels" and isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered:
-            return _categorical(name, column, missing, told=False, kind=Kind.ORDINAL)
+            return _categorical(name, column, missing, declared=False, kind=Kind.ORDINAL)
         found = {"truth": Kind.BOOLEAN, "levels": Kind.CATEGORICAL, "times": Kind.DATETIME}.get(reading)
     else:
         found = forced
     if found is Kind.BOOLEAN:
         return _boolean(name, column, missing)
     if found in (Kind.CATEGORICAL, Kind.ORDINAL):
-        return _categorical(name, column, missing, told=forced is not None, kind=found)
+        return _categorical(name, column, missing, declared=forced is not None, kind=found)
     missing = missing_cells(column, marks, words=True)  # "N/A" among numbers or times is no value
     if missing.all():
         raise UserError(f"column {name!r} cannot be read as {found}: it holds no number or time")
     if found is Kind.DATETIME:
-        return _datetime(name, column, missing, told=forced is not None)
+        return _datetime(name, column, missing, declared=forced is not None)
     return _number(name, column, missing, forced)
 
 
 def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> str:
-    """As what the cells can be read: "truth", "numbers", "times" or "levels"."""
+    """What the cells can be read as: "truth", "numbers", "times" or "levels"."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "levels"
@@ -187,9 +187,9 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
     if kind is None:
         atoms = few or (len(seen) <= MOST_ATOMS and repeats >= ATOM_REPEATS)
         if atoms and column.dtype.kind in "iuO" and np.abs(values).max() > LARGEST_WHOLE:
-            return _categorical(name, column, missing, told=True)  # long ids: floats would lose their last digits
+            return _categorical(name, column, missing, declared=True)  # long ids: floats would lose their last digits
         kind = Kind.ATOMS if atoms else Kind.INTEGER if whole else Kind.CONTINUOUS
-    spikes = _spikes(values, told=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
+    spikes = _spikes(values, declared=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
     if kind is Kind.SPIKED and not spikes:
         raise UserError(f"column {name!r} holds no number twice, so it has no atoms; it is continuous, not spiked")
     if forced is None and kind is Kind.CONTINUOUS and spikes:
@@ -217,13 +217,13 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
     return Variable(name, kind, levels, dtype=dtype, form=form)
 
 
-def _spikes(values: Numbers, *, told: bool) -> tuple[float, ...]:
+def _spikes(values: Numbers, *, declared: bool) -> tuple[float, ...]:
     """The numbers that hold a tenth of the cells each; none where there are too many of them for a continuum."""
     seen, counts = np.unique(values, return_counts=True)
     often = (counts >= SPIKE_SHARE * len(values)) & (counts >= SPIKE_REPEATS)
-    if told:  # the best of what there is
+    if declared:  # the best of what there is
         order = np.argsort(-counts, kind="stable")[: max(1, min(MOST_SPIKES, int(often.sum())))]
-        return tuple(sorted(float(seen[place]) for place in order if counts[place] > 1))
+        return tuple(sorted(float(seen[index]) for index in order if counts[index] > 1))
     rest = len(seen) - int(often.sum())
     return tuple(seen[often].tolist()) if 1 <= often.sum() <= MOST_SPIKES and rest > MOST_ATOMS else ()
 
@@ -233,19 +233,19 @@ def _natural_bounds(values: Numbers) -> Bounds:
     return (0.0, None) if 0 <= least <= float(values.std()) else (None, None)
 
 
-def _told(variable: Variable, bounds: Bounds) -> Variable:
-    """The variable with bounds that the user told."""
+def _with_bounds(variable: Variable, bounds: Bounds) -> Variable:
+    """The variable with the bounds that the user declared."""
     if variable.kind is Kind.ATOMS:  # has no other values than its levels: nothing to bound
         low, high = (-np.inf if bounds[0] is None else bounds[0]), (np.inf if bounds[1] is None else bounds[1])
         wrong = [level for level in variable.levels if not low <= float(level) <= high]
         if wrong:
-            raise UserError(f"column {variable.name!r} holds {wrong[0]}, outside the bounds {bounds} told for it")
+            raise UserError(f"column {variable.name!r} holds {wrong[0]}, outside the bounds {bounds} declared for it")
         return variable
     return replace(variable, bounds=bounds, declared=bounds != (None, None))
 
 
 def _bounds(name: str, given: Any) -> Bounds:
-    """Told bounds as a pair of floats or None."""
+    """Declared bounds as a pair of floats or None."""
     fits = isinstance(given, list | tuple) and len(given) == 2
     if not fits or any(
         end is not None and (isinstance(end, bool) or not isinstance(end, int | float)) for end in given
@@ -265,7 +265,7 @@ def _number_form(column: Series) -> tuple[str, str]:
     return str(column.dtype), "text" if texts else ""
 
 
-def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variable:
+def _datetime(name: str, column: Series, missing: Mask, *, declared: bool) -> Variable:
     known = column[~missing]
     dtype, form, zone = str(column.dtype), "", ""
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -283,8 +283,8 @@ def _datetime(name: str, column: Series, missing: Mask, *, told: bool) -> Variab
         refuse(name, column, naive, "the time has no time zone, but others have one; give one to all or to none")
     read = times(column, missing, name, zone)[~missing]
     instants = ticks(read)
-    if len(np.unique(instants)) == 1 and not told:
-        return _categorical(name, column, missing, told=True)
+    if len(np.unique(instants)) == 1 and not declared:
+        return _categorical(name, column, missing, declared=True)
     at_midnight = bool((days(read) % 1 == 0).all())
     resolution = "day" if at_midnight else "second" if bool((instants % 1_000_000 == 0).all()) else "microsecond"
     return Variable(name, Kind.DATETIME, dtype=dtype, resolution=resolution, zone=zone, form=form)
@@ -306,10 +306,12 @@ def _boolean(name: str, column: Series, missing: Mask) -> Variable:
     return _with_levels(name, Kind.BOOLEAN, column, ordered)
 
 
-def _categorical(name: str, column: Series, missing: Mask, *, told: bool, kind: Kind = Kind.CATEGORICAL) -> Variable:
+def _categorical(
+    name: str, column: Series, missing: Mask, *, declared: bool, kind: Kind = Kind.CATEGORICAL
+) -> Variable:
     levels, codes = distinct(column, missing, name)
     texts = all(isinstance(level, str) for level in levels)
-    if not told and texts and len(levels) == len(codes) > FEW_TEXTS:
+    if not declared and texts and len(levels) == len(codes) > FEW_TEXTS:
         raise UserError(
             f"column {name!r} holds a different text in every row, like a name or an id, so there is nothing to learn "
             f"from it; leave it out with {hints.drop(name)}, or keep it with {hints.kind(name, 'categorical')}"

@@ -1,6 +1,6 @@
 """Texts: characters to codes and back, windows of a corpus, and where the corpora come from.
 
-A text is a row of one variable per position. Its alphabet are the characters that the corpus has, or, for any text at
+A text is a row of one variable per position. Its alphabet is the characters of the corpus or, for any text at
 all, the 256 bytes of UTF-8 (each written as the character of that number). text8 is the first 10^8 characters of a
 cleaned English Wikipedia (a-z and the space); papers cut it into 90 M for training, 5 M for validation, 5 M for tests.
 """
@@ -88,10 +88,10 @@ class Alphabet:
         """Codes of a text that the alphabet must have in full."""
         codes = self.encode(text)
         if (codes == UNKNOWN).any():
-            place = int((codes == UNKNOWN).argmax())
+            position = int((codes == UNKNOWN).argmax())
             shown = self.symbols if len(self.symbols) <= 40 else self.symbols[:40] + "..."
             raise UserError(
-                f"character {self.spread(text)[place]!r} at position {place} is not in the model's alphabet "
+                f"character {self.spread(text)[position]!r} at position {position} is not in the model's alphabet "
                 f"({shown!r}); replace it, or fit with unit='bytes', which knows every text"
             )
         return codes
@@ -125,7 +125,7 @@ class Windows:
         return self.codes[: count * self.length].reshape(count, self.length).float()
 
     def spread(self, most: int | None) -> Float[Tensor, "rows length"]:
-        """Of these at most so many, evenly spread over the text."""
+        """At most so many of the windows that do not overlap, evenly spread over the text."""
         windows = self.apart()
         if most is None or most >= len(windows):
             return windows

@@ -54,14 +54,14 @@ class Distribution(ABC):
     def nodes(
         self, low: float, high: float
     ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
-        """Places and weights, in float64, for integrals of density times a smooth function over [low, high].
+        """Points and weights, in float64, for integrals of density times a smooth function over [low, high].
 
         Either end may be infinite. None where the family has no rule of its own.
         """
         return None
 
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
-        """Log weights with smooth parts, and log weights with the places of atoms: the mixture of all is this one."""
+        """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
 
     @abstractmethod

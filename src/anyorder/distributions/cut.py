@@ -115,9 +115,9 @@ class Cut(Distribution):
         for share, mean in smooth:
             total, mass = total + torch.where(share > 0, share * mean, 0.0), mass + share
         for log_weight, atom in atoms:
-            place = torch.full((1, *self.shape), atom, dtype=torch.float64)
-            if bool(self.region.contains(place).all()):
-                total, mass = total + log_weight.exp() * function(place)[0], mass + log_weight.exp()
+            point = torch.full((1, *self.shape), atom, dtype=torch.float64)
+            if bool(self.region.contains(point).all()):
+                total, mass = total + log_weight.exp() * function(point)[0], mass + log_weight.exp()
         return total / mass
 
     def _mean_inside(
@@ -127,7 +127,7 @@ class Cut(Distribution):
         rule = joint_rule(parts, self.region.least, self.region.most) if isinstance(self.region, Interval) else None
         if rule is not None:
             # Divided by what the rule finds in all: where the region is a far tail, the rule sees little else.
-            mean, found = rule_mean(rule, density, lambda places, _: function(places))
+            mean, found = rule_mean(rule, density, lambda points, _: function(points))
             if bool((found > 0).all()):
                 return mean
         levels, weights = composite(torch.tensor(EDGES, dtype=torch.float64), count=NODES)

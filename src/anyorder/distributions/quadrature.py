@@ -65,8 +65,8 @@ def by_component(
     nodes: tuple[float, ...],
 ) -> Float[Tensor, "*batch"]:
     """E[function] as the mean over equally probable ``nodes`` of each component, weighted by the components."""
-    places = torch.tensor(nodes, dtype=torch.float64, device=means.device)
-    values = function(means.double()[..., None] + log_scales.double().exp()[..., None] * places)
+    points = torch.tensor(nodes, dtype=torch.float64, device=means.device)
+    values = function(means.double()[..., None] + log_scales.double().exp()[..., None] * points)
     return (logits.double().softmax(-1) * values.mean(dim=-1)).sum(dim=-1)
 
 

@@ -3,7 +3,7 @@
     P(low <= X <= high) = F(high) - F(just below low),        x = F^-1(F(just below low) + u P)
 
 Both ends belong to a region, so on lattices and levels the cdf is taken half a step outside. Everything is float64.
-Where the difference of two cdfs would leave few digits, in the upper tail above all, the family itself says the
+Where the difference of two cdfs would leave few digits, in the upper tail above all, the family itself gives the
 logarithm of the probability (:meth:`~anyorder.distributions.base.Distribution.log_between`), and draws are found by
 searching.
 """

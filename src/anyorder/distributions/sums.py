@@ -86,7 +86,7 @@ def _block_mean(
 def joint_rule(
     parts: Sequence[Distribution], low: float, high: float
 ) -> tuple[Float[Tensor, "nodes *batch"], Float[Tensor, "nodes *batch"]] | None:
-    """Places and weights over [low, high] on panels as fine as every part's own; None where one has no rule."""
+    """Points and weights over [low, high] on panels as fine as every part's own; None where one has no rule."""
     breaks = []
     for part in parts:
         rule = part.nodes(low, high)
@@ -96,8 +96,8 @@ def joint_rule(
         breaks += [rule[0][..., ::4], rule[0][..., -1:]]
         jumps = [*_jumps(part), *(end for end in (low, high) if math.isfinite(end))]
         breaks.append(torch.tensor(jumps, dtype=torch.float64, device=rule[0].device).expand(*part.shape, -1))
-    places, weights = composite(torch.cat(breaks, dim=-1), low, high)
-    return places.movedim(-1, 0), weights.movedim(-1, 0)
+    points, weights = composite(torch.cat(breaks, dim=-1), low, high)
+    return points.movedim(-1, 0), weights.movedim(-1, 0)
 
 
 def rule_mean(
@@ -105,14 +105,14 @@ def rule_mean(
 ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
     """The mean of a function by a rule, and what the rule finds in all, by which it is divided.
 
-    The function is given the places and the logarithm of the density there.
+    The function is given the points and the logarithm of the density there.
     """
     total = found = torch.zeros(density.shape, dtype=torch.float64, device=rule[0].device)
     size = max(1, (AT_ONCE >> 4) // max(1, found.numel()))  # a density holds several numbers for each value
-    for places, weights in zip(*(part.split(size) for part in rule), strict=True):
-        log_density = density.log_prob(places).double()
+    for points, weights in zip(*(part.split(size) for part in rule), strict=True):
+        log_density = density.log_prob(points).double()
         share = weights * log_density.exp()
-        total = total + torch.where(share > 0, share * function(places, log_density), 0.0).sum(0)
+        total = total + torch.where(share > 0, share * function(points, log_density), 0.0).sum(0)
         found = found + share.sum(0)
     return total / found, found
 

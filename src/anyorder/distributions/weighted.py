@@ -1,4 +1,4 @@
-"""A weighted mixture of one-dimensional distributions, as one distribution: what draws with weights have to say.
+"""A weighted mixture of one-dimensional distributions, as one distribution: what weighted draws say together.
 
     p(x) = sum_m w_m p_m(x),   w normalised
 
@@ -38,12 +38,12 @@ class Weighted(Distribution):
         return torch.Size([1])
 
     def each(
-        self, function: Callable[[Tensor], Tensor], value: Float[Tensor, "*places one"]
-    ) -> Float[Tensor, "*places members"]:
-        """A function of the members at every place, [..., M]."""
-        places = value.reshape(-1, 1).double()
+        self, function: Callable[[Tensor], Tensor], value: Float[Tensor, "*points one"]
+    ) -> Float[Tensor, "*points members"]:
+        """A function of the members at every point, [..., M]."""
+        points = value.reshape(-1, 1).double()
         size = max(1, AT_ONCE // len(self.weights))
-        parts = [function(part).double() for part in places.split(size)]
+        parts = [function(part).double() for part in points.split(size)]
         return torch.cat(parts).reshape(*value.shape[:-1], len(self.weights))
 
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -56,9 +56,9 @@ class Weighted(Distribution):
         return self._pool(value, lambda part: (self.members.mass_at(part).double() * self.weights).sum(-1))
 
     def _pool(self, value: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
-        places = value.reshape(-1, 1).double()
+        points = value.reshape(-1, 1).double()
         size = max(1, AT_ONCE // len(self.weights))
-        return torch.cat([function(part).double() for part in places.split(size)]).reshape(value.shape)
+        return torch.cat([function(part).double() for part in points.split(size)]).reshape(value.shape)
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

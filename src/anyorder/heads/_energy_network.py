@@ -35,11 +35,11 @@ class EnergyNetwork(nn.Module):
 
     def forward(
         self,
-        values: Float[Tensor, "*batch places"],
-        relative: Float[Tensor, "*batch places"],
+        values: Float[Tensor, "*batch points"],
+        relative: Float[Tensor, "*batch points"],
         latent: Float[Tensor, "*batch latent"],
-    ) -> Float[Tensor, "*batch places"]:
-        """The energy at several places of each element."""
+    ) -> Float[Tensor, "*batch points"]:
+        """The energy at several points of each element."""
         pair = torch.stack([values, relative], dim=-1)
         hidden = self.read_value(pair) + self.read_latent(latent)[..., None, :]
         hidden = self.middle(hidden.tanh()).tanh()

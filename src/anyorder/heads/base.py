@@ -92,7 +92,7 @@ class Head(nn.Module, ABC):
     def with_family(
         self, family: Callable[[Head, Float[np.ndarray, " values"]], Head], values: Float[np.ndarray, " values"]
     ) -> Head:
-        """The same atoms and bounds around another family.
+        """This head with another family inside its atoms and bounds.
 
         ``family`` makes it from the one that is there now and from those of ``values`` that it answers for.
         """

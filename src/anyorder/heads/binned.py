@@ -67,7 +67,7 @@ class Bins:
 
     @cached_property
     def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
-        """Places on the line, and the weight of each under each bin's own distribution."""
+        """Points on the line, and the weight of each under each bin's own distribution."""
         if self.lattice is not None:
             points = self._points()
             if points is not None:
@@ -191,16 +191,16 @@ class BinnedDistribution(Distribution):
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """The mean of a function within each bin does not depend on the logits: one small table for the whole batch."""
-        places, weights = self.bins.rule
-        table = (weights * function(places)).sum(dim=1).to(self.logits.device)
+        points, weights = self.bins.rule
+        table = (weights * function(points)).sum(dim=1).to(self.logits.device)
         return (self.logits.double().softmax(-1) * table).sum(-1)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """That of the bins, and the mean of that inside each bin."""
-        places, weights = self.bins.rule
+        points, weights = self.bins.rule
         alone = BinnedDistribution(torch.zeros(len(self.bins.log_widths), dtype=torch.float64), self.bins)
-        # log p of a place within its own bin: its log-probability without the weight that the logits give the bin.
-        inside = alone.log_prob(places) + math.log(len(self.bins.log_widths))
+        # log p of a point within its own bin: its log-probability without the weight that the logits give the bin.
+        inside = alone.log_prob(points) + math.log(len(self.bins.log_widths))
         table = -(weights * inside).sum(dim=1).to(self.logits.device)
         log_probs = self.logits.double().log_softmax(-1)
         return (log_probs.exp() * (table - log_probs)).sum(-1).to(self.logits.dtype)
@@ -237,7 +237,7 @@ class BinnedDistribution(Distribution):
         return (heights + share.masked_fill(~meets, -math.inf)).logsumexp(-1)
 
     def _at(self, chosen: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The place in a bin below which ``share`` of what the bin holds lies."""
+        """The point in a bin below which ``share`` of what the bin holds lies."""
         bounds = self.bins.scores.to(share.device)
         low, high = bounds[chosen], bounds[chosen + 1]
         # Taken from the side of the median, so that far tails keep their digits.

@@ -27,7 +27,7 @@ from anyorder.heads.base import Head
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.roots import first_crossing
 
-LEVELS = 128  # equally probable places of a member, where it has no quadrature of its own
+LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class BlendDistribution(Distribution):
 
     @property
     def merged(self) -> Distribution:
-        """The same distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
+        """An equal distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
         # It is kept only where no gradient could be lost with it.
         return self._merge() if torch.is_grad_enabled() else self._kept
 
@@ -151,16 +151,16 @@ class BlendDistribution(Distribution):
             return merged.pieces()
         smooth, atoms = [], []
         for member, weight in zip(self.members, self.log_weights.double(), strict=True):
-            parts, places = member.pieces()
+            parts, spikes = member.pieces()
             smooth += [(weight + log_weight, part) for log_weight, part in parts]
-            atoms += [(weight + log_weight, place) for log_weight, place in places]
+            atoms += [(weight + log_weight, point) for log_weight, point in spikes]
         return smooth, atoms
 
     def _smooth_surprise(self, parts: Sequence[tuple[Tensor, Distribution]]) -> Float[Tensor, "*batch"]:
         """The integral of -p log p over the smooth parts; over a part's quantiles if one has no quadrature."""
         rule = joint_rule([part for _, part in parts], -math.inf, math.inf)
         if rule is not None:
-            mean, _ = rule_mean(rule, self, lambda places, log_density: -log_density)
+            mean, _ = rule_mean(rule, self, lambda points, log_density: -log_density)
             return torch.stack([log_weight for log_weight, _ in parts]).exp().sum(0) * mean
         levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
         levels = levels.reshape(-1, *[1] * len(self.shape)).to(self.log_weights.device)

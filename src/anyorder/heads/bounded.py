@@ -125,11 +125,11 @@ class BoundedDistribution(Distribution):
         rule = self.base.nodes(self.low, self.high)
         if rule is None:
             return self._over_quantiles(lambda values: function(values, self._at_many(values)), True)
-        places, weights = rule
-        log_density = self._at_many(places).double()
+        points, weights = rule
+        log_density = self._at_many(points).double()
         share = weights * log_density.exp()
         # Divided by what the rule finds in all: where the mass inside is a far tail, the rule sees little else.
-        return (share * function(places, log_density)).sum(-1) / share.sum(-1)
+        return (share * function(points, log_density)).sum(-1) / share.sum(-1)
 
     def _over_quantiles(self, function: Callable[[Tensor], Tensor], fine: bool) -> Float[Tensor, "*batch"]:
         """The mean of ``function`` over levels: all values of the lattice, or of the line, by their probability."""
@@ -157,9 +157,9 @@ class BoundedDistribution(Distribution):
         index = first[..., None] + torch.arange(count, dtype=torch.float64, device=self.device)
         return lattice.at(index)
 
-    def _at_many(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
-        """log p at several places of each element."""
-        return self.log_prob(places.movedim(-1, 0)).movedim(0, -1)
+    def _at_many(self, points: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch points"]:
+        """log p at several points of each element."""
+        return self.log_prob(points.movedim(-1, 0)).movedim(0, -1)
 
     def _by_search(self, level: Tensor) -> Tensor:
         def excess(value: Tensor) -> Tensor:

@@ -129,8 +129,8 @@ class EnergyDistribution(Distribution):
             breaks = double._settled()[0]
             parts = []
             for rows, some in double._in_parts(4 * breaks.shape[-1]):
-                places, weights = composite(breaks.flatten(0, -2)[rows] if self.shape else breaks[None])
-                mass = (some._log_tilted(places).exp() * weights).unflatten(-1, (-1, 4)).sum(-1)
+                points, weights = composite(breaks.flatten(0, -2)[rows] if self.shape else breaks[None])
+                mass = (some._log_tilted(points).exp() * weights).unflatten(-1, (-1, 4)).sum(-1)
                 parts.append(torch.nn.functional.pad(mass.cumsum(-1), (1, 0)))
             return breaks, torch.cat(parts).view(breaks.shape)
 
@@ -139,11 +139,11 @@ class EnergyDistribution(Distribution):
         breaks = (self._grid[0] if fine else double._breaks()).flatten(0, -2) if self.shape else self._grid[0][None]
         parts = []
         for rows, some in double._in_parts(4 * breaks.shape[-1]):
-            places, weights = composite(breaks[rows])
-            log_tilted = some._log_tilted(places)
+            points, weights = composite(breaks[rows])
+            log_tilted = some._log_tilted(points)
             log_z = (log_tilted + weights.log()).logsumexp(-1, keepdim=True)
             log_density = log_tilted - log_z
-            parts.append((weights * log_density.exp() * function(places, log_density)).sum(-1))
+            parts.append((weights * log_density.exp() * function(points, log_density)).sum(-1))
         return torch.cat(parts).view(self.shape) if parts else self.latent.new_zeros(self.shape).double()
 
     def _log_z(self) -> Float[Tensor, "*batch"]:
@@ -158,8 +158,8 @@ class EnergyDistribution(Distribution):
         """log Z on these panels."""
         flat, parts = breaks.reshape(-1, breaks.shape[-1]), []
         for rows, some in self._in_parts(4 * breaks.shape[-1]):
-            places, weights = composite(flat[rows])
-            parts.append((some._log_tilted(places) + weights.log()).logsumexp(-1))
+            points, weights = composite(flat[rows])
+            parts.append((some._log_tilted(points) + weights.log()).logsumexp(-1))
         return torch.cat(parts).view(self.shape) if parts else self.latent.new_zeros(self.shape)
 
     def _drawn_log_z(self) -> Float[Tensor, "*batch"]:
@@ -194,23 +194,23 @@ class EnergyDistribution(Distribution):
 
     def _part(self, start: Tensor, end: Tensor) -> Tensor:
         """The unnormalised mass between two points of one panel."""
-        places, weights = composite(torch.stack([start, end], dim=-1))
-        return (self._log_tilted(places).exp() * weights).sum(-1)
+        points, weights = composite(torch.stack([start, end], dim=-1))
+        return (self._log_tilted(points).exp() * weights).sum(-1)
 
-    def _log_tilted(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
-        """log q - e at several places of each element; the proposal carries no gradient."""
+    def _log_tilted(self, points: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch points"]:
+        """log q - e at several points of each element; the proposal carries no gradient."""
         spread = GaussianMixtureDistribution(*(part[..., None, :] for part in _parts(self._frozen())))
-        return spread.log_prob(places) + self._tilt(places)
+        return spread.log_prob(points) + self._tilt(points)
 
-    def _tilt(self, places: Float[Tensor, "*batch places"]) -> Float[Tensor, "*batch places"]:
+    def _tilt(self, points: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch points"]:
         proposal = self._frozen()
         weights = proposal.logits.softmax(-1)
         centre = proposal.mean()
         variance = (weights * ((proposal.means - centre[..., None]).square() + (2 * proposal.log_scales).exp())).sum(-1)
-        relative = (places - centre[..., None]) / variance.sqrt()[..., None]
+        relative = (points - centre[..., None]) / variance.sqrt()[..., None]
         dtype = self.network.leave.weight.dtype  # sums are in float64 where needed; the energy itself need not be
-        energy: Tensor = self.network(places.to(dtype), relative.to(dtype), self.latent.to(dtype))
-        return -energy.to(places.dtype)
+        energy: Tensor = self.network(points.to(dtype), relative.to(dtype), self.latent.to(dtype))
+        return -energy.to(points.dtype)
 
     def _frozen(self) -> GaussianMixtureDistribution:
         return GaussianMixtureDistribution(*(part.detach() for part in _parts(self.proposal)))

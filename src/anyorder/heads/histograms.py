@@ -2,9 +2,9 @@
 
     sum_m w_m pi_mk / width_mk = pi_j / width_j   in the part j of bin k that no other edge divides,
 
-since all have the same shape inside their bins. The same holds for histograms behind bounds and beside atoms. To make
-one of several costs more than to ask them all for one density each, and saves much where each is asked for many
-values: for quantiles and entropies.
+since all have the same shape inside their bins. The same holds for histograms behind bounds and beside atoms. Merging
+them costs more than asking each for one density, and pays where each would be asked for many values: for quantiles and
+entropies.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Joined:
 
     @classmethod
     def of(cls, each: Sequence[Bins]) -> Joined:
-        """Of histograms with one warp and one lattice."""
+        """Join histograms that share a warp and a lattice."""
         pairs = sorted(pair for bins in each for pair in zip(bins.scores[1:-1].tolist(), bins.edges, strict=True))
         kept = pairs[:1]
         for score, edge in pairs[1:]:
@@ -55,15 +55,15 @@ Joins = dict[tuple[Bins, ...], Joined]
 def with_fewest(
     members: Sequence[Distribution], log_weights: Float[Tensor, " members"], joins: Joins
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, " left"]]:
-    """The same mixture with fewer members: histograms of one shape have become one, where the first of them stood."""
+    """The mixture with fewer members: histograms of one shape are merged, where the first of them stood."""
     alike: dict[Any, list[int]] = {}
-    for place, member in enumerate(members):
+    for index, member in enumerate(members):
         shape = _shape(member)
-        alike.setdefault(place if shape is None else shape, []).append(place)
+        alike.setdefault(index if shape is None else shape, []).append(index)
     found = []
     for own in alike.values():
         share = log_weights[own].double().log_softmax(0).expand(*members[own[0]].shape, -1)
-        found.append(members[own[0]] if len(own) == 1 else _merge([members[place] for place in own], share, joins))
+        found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
     return tuple(found), torch.stack([log_weights[own].logsumexp(0) for own in alike.values()])
 
 

@@ -53,9 +53,9 @@ class Ordinal(Head):
         edges = F.pad(F.pad(gaps.cumsum(-1), (1, 0), value=-FAR), (0, 1), value=FAR)
         log_scales = bounded(log_scales)
         # sigmoid(a) - sigmoid(b) = sigmoid(a) sigmoid(-b) (1 - exp(b - a)), without cancellation.
-        places = (edges[..., None] - means[..., None, :]) * torch.exp(-log_scales)[..., None, :]
-        widths = places.diff(dim=-2).clamp(1e-30, 30.0)
-        terms = F.logsigmoid(places[..., 1:, :]) + F.logsigmoid(-places[..., :-1, :]) + torch.log(-torch.expm1(-widths))
+        scaled = (edges[..., None] - means[..., None, :]) * torch.exp(-log_scales)[..., None, :]
+        widths = scaled.diff(dim=-2).clamp(1e-30, 30.0)
+        terms = F.logsigmoid(scaled[..., 1:, :]) + F.logsigmoid(-scaled[..., :-1, :]) + torch.log(-torch.expm1(-widths))
         return CategoricalDistribution((logits.log_softmax(-1)[..., None, :] + terms).logsumexp(-1))
 
     def start(self) -> Float[Tensor, " size"]:

@@ -4,7 +4,7 @@
 
 ``log_prob`` is the logarithm of a density with respect to Lebesgue measure plus counting measure at the atoms: a
 log-probability at an atom, a log-density elsewhere. Entropy is with respect to the same measure. Over a base on a
-lattice (counts that are often zero) all are probabilities, and an atom has the base's own on top: w_a + w_0 base(a).
+lattice (counts that are often zero) all are probabilities, and an atom also gets the base's own: w_a + w_0 base(a).
 """
 
 from __future__ import annotations
@@ -163,11 +163,11 @@ class Spiked(Head):
 
     @property
     def locations(self) -> tuple[int, ...]:
-        return tuple(len(self.atoms) + place for place in self.base.locations)
+        return tuple(len(self.atoms) + index for index in self.base.locations)
 
     @property
     def log_scales(self) -> tuple[int, ...]:
-        return tuple(len(self.atoms) + place for place in self.base.log_scales)
+        return tuple(len(self.atoms) + index for index in self.base.log_scales)
 
     @property
     def atom_count(self) -> int:

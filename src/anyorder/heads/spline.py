@@ -109,15 +109,15 @@ class SplineDistribution(Distribution):
         across = (edges + double.widths.detach()[..., None] * shares).flatten(-2)
         upward = (levels + double.heights.detach()[..., None] * shares[1:]).flatten(-2)
         ends = torch.tensor(ENDS, dtype=torch.float64, device=edges.device).expand(*self.shape, -1)
-        places = torch.cat([torch.special.ndtri(across).clamp(-ENDS[-1], ENDS[-1]), ends], dim=-1)
-        places = location[..., None] + scale[..., None] * places
-        breaks = [places, double._over(-1).quantile(upward), tail_breaks(low, high, scale)]
+        points = torch.cat([torch.special.ndtri(across).clamp(-ENDS[-1], ENDS[-1]), ends], dim=-1)
+        points = location[..., None] + scale[..., None] * points
+        breaks = [points, double._over(-1).quantile(upward), tail_breaks(low, high, scale)]
         return composite(torch.cat(breaks, dim=-1), low, high)
 
     def _integrate(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
-        places, weights = self.nodes(-math.inf, math.inf)
-        log_density = self._double()._over(-1).log_prob(places)
-        return (weights * log_density.exp() * function(places, log_density)).sum(-1)
+        points, weights = self.nodes(-math.inf, math.inf)
+        log_density = self._double()._over(-1).log_prob(points)
+        return (weights * log_density.exp() * function(points, log_density)).sum(-1)
 
     def _log_cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log F, also where F itself is too small for a float: S(u) is nearly a multiple of u there."""
@@ -130,7 +130,7 @@ class SplineDistribution(Distribution):
         return torch.where(left == 0, near, far.where(left > 0, 0.5).log())
 
     def _bin(self, at: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-        """Left, bottom, width, height, relative end slopes of the bin of ``at``, and the place inside it.
+        """Left, bottom, width, height, relative end slopes of the bin of ``at``, and the position inside it.
 
         ``lengths`` are the widths, or the heights when ``at`` is a height.
         """

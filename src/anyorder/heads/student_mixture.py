@@ -97,9 +97,9 @@ class StudentMixtureDistribution(LineMixture):
         return self._integrate(lambda values, log_density: -log_density).to(self.logits.dtype)
 
     def _integrate(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
-        places, weights = self.nodes(-math.inf, math.inf)
-        log_density = self._over().log_prob(places)
-        return (weights * log_density.exp() * function(places, log_density)).sum(-1)
+        points, weights = self.nodes(-math.inf, math.inf)
+        log_density = self._over().log_prob(points)
+        return (weights * log_density.exp() * function(points, log_density)).sum(-1)
 
     def _component_cdf(self, standard: Tensor) -> Tensor:
         tail = self._tail(standard.abs())

@@ -2,7 +2,7 @@
 
     M(q) = sum_k weight_k M_k(q) / sum_k weight_k
 
-The way to train for several kinds of question at once, marginals and conditionals for one.
+The way to train for several kinds of question at once: marginals and conditionals, for example.
 """
 
 from __future__ import annotations

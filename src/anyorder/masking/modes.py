@@ -1,4 +1,4 @@
-"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, which the network may hear of.
+"""A mixture of masking modes (SFARM eq. 2): every row has a mode of its own, which the network may be given.
 
 p(z_0, ..., z_S) = sum_m weight_m p(z_0, ..., z_S | m),    uniform weights in SFARM
 """
@@ -44,8 +44,8 @@ class Modes(Masking):
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         evidence = torch.zeros(batch, variables, dtype=torch.bool, device=generator.device)
         asked = torch.zeros_like(evidence)
-        for place, rows in self._rows(batch, generator):
-            query = self.modes[place].draw(len(rows), variables, generator)
+        for index, rows in self._rows(batch, generator):
+            query = self.modes[index].draw(len(rows), variables, generator)
             evidence[rows], asked[rows] = query.evidence, query.asked
         return Query(evidence, asked)
 
@@ -54,12 +54,12 @@ class Modes(Masking):
         known = torch.zeros(batch, variables, dtype=torch.bool, device=generator.device)
         following = torch.zeros_like(known)
         mode = torch.zeros(batch, dtype=torch.long, device=generator.device)
-        for place, rows in self._rows(batch, generator):
-            part = self.modes[place].stage(len(rows), variables, generator)
-            known[rows], following[rows], mode[rows] = part.known, part.next, place
+        for index, rows in self._rows(batch, generator):
+            part = self.modes[index].stage(len(rows), variables, generator)
+            known[rows], following[rows], mode[rows] = part.known, part.next, index
         return Stage(known, following, mode)
 
     def _rows(self, batch: int, generator: torch.Generator) -> list[tuple[int, torch.Tensor]]:
         weights = torch.tensor(self.weights or (1.0,) * len(self.modes), dtype=torch.float64, device=generator.device)
         choice = torch.multinomial(weights, batch, replacement=True, generator=generator) if batch else weights[:0]
-        return [(place, (choice == place).nonzero()[:, 0]) for place in range(len(self.modes))]
+        return [(index, (choice == index).nonzero()[:, 0]) for index in range(len(self.modes))]

@@ -46,7 +46,7 @@ class Spans(Masking):
         holes = torch.zeros(variables, batch, dtype=torch.bool, device=generator.device)
         if variables:
             holes[0] = chance[0] < self.share
-        for place in range(1, variables):
-            holes[place] = torch.where(holes[place - 1], chance[place] >= ends, chance[place] < begins)
+        for index in range(1, variables):
+            holes[index] = torch.where(holes[index - 1], chance[index] >= ends, chance[index] < begins)
         asked = holes.T.contiguous()
         return Query(~asked, asked)

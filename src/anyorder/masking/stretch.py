@@ -47,5 +47,5 @@ class Stretch(Masking):
         size = torch.randint(least, variables + 1, (batch, 1), generator=generator, device=generator.device)
         start = torch.rand(batch, 1, generator=generator, device=generator.device, dtype=torch.float64)
         start = torch.zeros_like(size) if self.anchored else (start * (variables - size + 1)).long()
-        place = torch.arange(variables, device=generator.device)
-        return query.among((place >= start) & (place < start + size))
+        position = torch.arange(variables, device=generator.device)
+        return query.among((position >= start) & (position < start + size))

@@ -2,8 +2,8 @@
 
     evidence = all other variables,  asked = the targets,  with probability one
 
-The one masking under which an any-order model is a plain regressor or classifier: the ceiling that other maskings
-give up something of to be able to answer everything else.
+The one masking under which an any-order model is a plain regressor or classifier. It is the ceiling for that question;
+other maskings give up some of it to answer everything else.
 """
 
 from __future__ import annotations

@@ -115,13 +115,13 @@ def uniform_cut(batch: int, size: int, generator: torch.Generator) -> Int[Tensor
 def uniform_patch(
     batch: int, height: int, width: int, generator: torch.Generator
 ) -> Bool[Tensor, "batch height width"]:
-    """A rectangle: its sides uniform between a quarter and three quarters of the picture's, its place uniform."""
+    """A rectangle: its sides uniform between a quarter and three quarters of the picture's, its position uniform."""
     inside = []
     for size in (height, width):
         least, most = max(1, size // 4), max(1, (3 * size) // 4)
         side = torch.randint(least, most + 1, (batch,), generator=generator, device=generator.device)
         luck = torch.rand(batch, generator=generator, device=generator.device, dtype=torch.float64)
         start = (luck * (size - side + 1)).long()
-        place = torch.arange(size, device=generator.device)
-        inside.append((place >= start[:, None]) & (place < (start + side)[:, None]))
+        position = torch.arange(size, device=generator.device)
+        inside.append((position >= start[:, None]) & (position < (start + side)[:, None]))
     return inside[0][:, :, None] & inside[1][:, None, :]

@@ -23,7 +23,7 @@ def named(name: str) -> Any:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What all fits can be told. A modality adds its own options and sets its own defaults.
+    """What every fit can be given. A modality adds its own options and sets its own defaults.
 
     ``network``, ``protocol``, ``masking`` and ``objective`` are a ``name`` and options; ``auto`` leaves the choice to
     the modality. ``training`` is how to train: see :class:`~anyorder.training.options.Options`.

@@ -186,7 +186,7 @@ class AnyOrderModel(nn.Module):
     ) -> Float[Tensor, "batch variables"]:
         """``values`` with the asked variables replaced by one joint draw given the evidence.
 
-        ``greedy`` takes the most probable level at each step in place of a draw; all asked variables must have levels.
+        ``greedy`` takes the most probable level at each step instead of a draw; all asked variables must have levels.
         """
         values = values.where(chain.evidence, 0.0)
         if chain.steps == 0:

@@ -1,7 +1,7 @@
-"""One file for tensors and the words that explain them: safetensors with a JSON header, no pickle.
+"""One file for tensors and the metadata that explain them: safetensors with a JSON header, no pickle.
 
-The header carries a SHA-256 over words and weights, so a damaged file is refused and never half believed. Files are
-written beside their target, flushed to disk and renamed: whoever is killed while saving keeps the old file.
+The header carries a SHA-256 over metadata and weights, so a damaged file is refused as a whole. Files are
+written beside their target, flushed to disk and renamed: a process killed while saving leaves the old file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Few-step sampling: several variables a network call, side by side, where that costs least.
+r"""Few-step sampling: several variables per network call, in parallel, where that costs least.
 
 Drawing the variables of one call independently, each given what was known before the call, is not the model's own
 distribution. What it costs is known in advance: with $\ell(k, t)$ the mean surprise $-\log p(x_t \mid x_{<k})$ of the

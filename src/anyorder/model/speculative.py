@@ -1,14 +1,14 @@
-r"""Lossless parallel sampling: several variables a network call, distributed exactly as one at a time.
+r"""Lossless parallel sampling: several variables per network call, distributed exactly as one at a time.
 
-An any-order model can draft for itself (any-subset speculative decoding; Guo and Ermon 2025). Drafts $d_1, ..., d_k$
-of the next k variables of a chain were drawn side by side from distributions $q_1, ..., q_k$ that an earlier call gave.
-One call of the network (:mod:`anyorder.networks.parts.lookahead`) tells for every i what the model itself says of the
+An any-order model can draft for itself (any-subset speculative decoding; Guo and Ermon 2025). Drafts $d_1, ..., d_k$ of
+the next k variables of a chain were drawn side by side from distributions $q_1, ..., q_k$ that an earlier call gave.
+One call of the network (:mod:`anyorder.networks.parts.lookahead`) gives for every i the model's own distribution of the
 next variable if the drafts before it are right, $p_i = p(x_i \mid known, d_1, ..., d_{i-1})$. Drafts are kept one after
 the other with probability min(1, p_i / q_i); the first that is not is drawn anew from (p_i - q_i)^+, and whatever was
-drafted behind it is forgotten. If all are kept, the call has told the distribution of one more, which is drawn as well.
-Each variable then follows p_i, as if it had been drawn alone.
+drafted behind it is forgotten. If all are kept, the call also gives the distribution of one more, which is drawn. Each
+variable then follows p_i, as if it had been drawn alone.
 
-The same call tells the variables further on, given the drafts before i but not the variable i itself, whose value
+The same call predicts the variables further on, given the drafts before i but not the variable i itself, whose value
 was not known yet: these are the distributions of the next drafts. So a round takes one call and settles one variable
 at least: there are never more calls than variables.
 """
@@ -70,13 +70,13 @@ def speculate(
     while bool((left > 0).any()):
         target = look.upcoming(drafted.shape[1] + 1)
         probs = _probs(model, look.look(drafted, reach=1 + min(drafts, int(left.max()))))
-        right, more = _judged(probs[:, :, 0], law, drafted, left, generator)
+        right, more = _accepted(probs[:, :, 0], law, drafted, left, generator)
         settled = torch.minimum(right + 1, left)
-        told = torch.nn.functional.pad(drafted, (0, 1)).scatter(1, right[:, None], more[:, None].to(values.dtype))
-        place = torch.arange(told.shape[1], device=values.device)
+        drawn_now = torch.nn.functional.pad(drafted, (0, 1)).scatter(1, right[:, None], more[:, None].to(values.dtype))
+        position = torch.arange(drawn_now.shape[1], device=values.device)
         # What is not settled is written into a column of its own, which is cut off again.
-        target = target.where(place < settled[:, None], chain.variables)
-        values = torch.nn.functional.pad(values, (0, 1)).scatter(1, target, told)[:, :-1]
+        target = target.where(position < settled[:, None], chain.variables)
+        values = torch.nn.functional.pad(values, (0, 1)).scatter(1, target, drawn_now)[:, :-1]
         calls += (left > 0).long()
         left = left - settled
         look.settle(right, more)
@@ -85,7 +85,7 @@ def speculate(
     return Speculated(values, calls, drawn)
 
 
-def _judged(
+def _accepted(
     probs: Float[Tensor, "batch steps levels"],
     law: Float[Tensor, "batch drafts levels"],
     drafted: Float[Tensor, "batch drafts"],

@@ -1,7 +1,7 @@
 """The header of a model file in version 1, where every variable had an entry of its own.
 
-Version 2 has a repeated variable, its codec and its head once: for a picture of 32 x 32 pixels in colour one entry in
-place of 3072. It always names the modality. See ``docs/file_format.md``.
+Version 2 has a repeated variable, its codec and its head once: for a picture of 32 x 32 pixels in colour one entry
+instead of 3072. It always names the modality. See ``docs/file_format.md``.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class Network(nn.Module, ABC):
 
     @property
     def learned(self) -> tuple[bool, ...]:
-        """Of which variables it has learned more than the marginal."""
+        """Whether more than the marginal was learned, for each variable."""
         return (True,) * self.layout.variables
 
     def in_mode(self, mode: int | None) -> Self:

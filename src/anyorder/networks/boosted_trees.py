@@ -172,8 +172,8 @@ def _inputs(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables
 def with_count(inputs: Float[np.ndarray, "rows variables"]) -> Float[np.ndarray, "rows more"]:
     """Beside the cells, how many of them are known.
 
-    What one cell tells depends on whether the others have told it already. A tree that had to find out by asking for
-    each of them in turn would never come to say much about a single known cell.
+    What one cell tells depends on what the others tell. A tree that had to find out by asking for each of them in turn
+    would never come to say much about a single known cell.
     """
     count = np.count_nonzero(~np.isnan(inputs), axis=1)
     return np.concatenate([inputs, count[:, None]], axis=1)

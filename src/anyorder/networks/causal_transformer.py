@@ -5,7 +5,7 @@ follow any order (the double position of sigma-GPT). Positions are learned vecto
 query is turned by where the next variable is and a key by where its own is, so that attention sees how far each known
 value lies from what is asked, wherever both are. The sequence is ``start, path[0], path[1], ...``; the token
 before a variable answers for it. There is no position in the sequence, only the causal mask, so padding is
-harmless: a padded place in front of the path repeats the start token and is hidden from every other token.
+harmless: a padded position in front of the path repeats the start token and is hidden from every other token.
 The cost is in proportion to the variables that a query names.
 """
 
@@ -179,11 +179,11 @@ class _CachedLookahead(Lookahead):
         # Next variables [batch, token, 0 .. reach-1]; the first is the chain's own, the others are of the copies.
         following = torch.stack([ahead[:, step : step + own] for step in range(reach)], dim=2)
         tokens = own * reach
-        place = torch.arange(own, device=variable.device)
-        holder = torch.cat([place, place.repeat_interleave(reach - 1)])  # which token each one is or copies
+        position = torch.arange(own, device=variable.device)
+        holder = torch.cat([position, position.repeat_interleave(reach - 1)])  # which token each one is or copies
         visible = torch.zeros(batch, tokens, seen + tokens, dtype=torch.bool, device=variable.device)
         visible[:, :, :seen] = self.shown[:, None]
-        visible[:, :, seen : seen + own] = place < holder[:, None]
+        visible[:, :, seen : seen + own] = position < holder[:, None]
         everyone = torch.arange(tokens, device=variable.device)
         visible[:, everyone, seen + everyone] = True
         target = torch.cat([following[:, :, 0], following[:, :, 1:].flatten(1)], dim=1)
@@ -225,8 +225,8 @@ def _start_and(path: Int[Tensor, "batch steps"]) -> Int[Tensor, "batch tokens"]:
 def _followers(path: Int[Tensor, "batch steps"], prefix: int) -> Int[Tensor, "batch steps"]:
     """What each token predicts: the next variable of the path; in front of a padded prefix, its first one."""
     padded = (path[:, :prefix] == PAD).sum(dim=1, keepdim=True)
-    places = torch.arange(path.shape[1], device=path.device).expand_as(path)
-    return path.gather(1, places.maximum(padded).clamp(max=max(path.shape[1] - 1, 0)))
+    positions = torch.arange(path.shape[1], device=path.device).expand_as(path)
+    return path.gather(1, positions.maximum(padded).clamp(max=max(path.shape[1] - 1, 0)))
 
 
 def _values_at(values: Tensor, variable: Int[Tensor, "batch tokens"]) -> Tensor:

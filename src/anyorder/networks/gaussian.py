@@ -56,12 +56,12 @@ def _moments_by_set(
     deviation = torch.empty_like(location)
     centred = values.to(covariance.dtype) - mean
     for known, rows in zip(sets, members, strict=True):
-        place = known.nonzero()[:, 0]
-        right = covariance[place]
-        factor = torch.linalg.cholesky(right[:, place])
+        index = known.nonzero()[:, 0]
+        right = covariance[index]
+        factor = torch.linalg.cholesky(right[:, index])
         cross = torch.linalg.solve_triangular(factor, right, upper=False)
         weights = torch.linalg.solve_triangular(factor.T, cross, upper=True)
-        location[rows] += centred[rows[:, None], place] @ weights
+        location[rows] += centred[rows[:, None], index] @ weights
         deviation[rows] = (marginal - cross.square().sum(dim=0)).maximum(LEAST_VARIANCE * marginal).sqrt()
     return location, deviation
 
@@ -72,18 +72,18 @@ def moments_along(
     values: Float[Tensor, "batch variables"],
     path: Int[Tensor, "batch length"],
 ) -> tuple[Float[Tensor, "batch length variables"], Float[Tensor, "batch length variables"]]:
-    """The moments of every variable before each place of a path, from *one* Cholesky factor a row.
+    """The moments of every variable before each position of a path, from *one* Cholesky factor a row.
 
     The factor of the covariance in path order holds the factors of all its prefixes, so what is known after t
-    variables is a sum over the first t rows of L^-1. Padded places (-1) add nothing.
+    variables is a sum over the first t rows of L^-1. Padded positions (-1) add nothing.
     """
     real = path >= 0
-    place = path.clamp(min=0)
+    index = path.clamp(min=0)
     inside = real.to(covariance.dtype)
-    right = covariance[place] * inside[:, :, None]  # [batch, length, variables]
-    block = right.gather(2, place[:, None, :].expand(-1, path.shape[1], -1)) * inside[:, None, :]
+    right = covariance[index] * inside[:, :, None]  # [batch, length, variables]
+    block = right.gather(2, index[:, None, :].expand(-1, path.shape[1], -1)) * inside[:, None, :]
     factor = torch.linalg.cholesky(block + torch.diag_embed(1 - inside))
-    centred = (values.to(covariance.dtype) - mean).gather(1, place).where(real, 0.0)
+    centred = (values.to(covariance.dtype) - mean).gather(1, index).where(real, 0.0)
     solved = torch.linalg.solve_triangular(factor, torch.cat([right, centred[:, :, None]], dim=2), upper=False)
     cross, residual = solved[:, :, :-1], solved[:, :, -1:]
     learned, explained = (_sum_before(part) for part in (cross * residual, cross.square()))
@@ -94,7 +94,7 @@ def moments_along(
 
 
 def _sum_before(terms: Tensor) -> Tensor:
-    # Shifted, not subtracted: subtracting a place's own term again would leave its rounding behind, a leak of sorts.
+    # Shifted, not subtracted: subtracting a position's own term again would leave its rounding behind, a leak of sorts.
     return torch.cat([torch.zeros_like(terms[:, :1]), terms[:, :-1].cumsum(dim=1)], dim=1)
 
 

@@ -169,9 +169,9 @@ class ResidualMLP(MaskNetwork):
         if moments is not None:
             slots -= 2 * len(self.mean)
         # One scatter writes real values into their input and a one into the input of each known code.
-        place = self.offset + values.where(~self.real, 0.0).long()
+        index = self.offset + values.where(~self.real, 0.0).long()
         entries = values.new_zeros(len(values), slots)
-        entries = entries.scatter(1, place, values.where(self.real, 1.0) * bits)
+        entries = entries.scatter(1, index, values.where(self.real, 1.0) * bits)
         inputs = [entries, bits]
         if moments is not None:
             location, deviation = (self._spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))

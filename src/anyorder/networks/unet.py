@@ -2,8 +2,8 @@
 
 The known picture and its mask enter pixel by pixel, or in small squares of pixels, three quarters of the channels for
 the picture and one quarter for the mask, and go through the trunk (:mod:`anyorder.networks.parts.unet_trunk`). Every
-block hears of the step (how much of the picture is known) and, if the model was trained in several masking modes, of
-the mode. A value of an unknown pixel is zeroed before anything sees it.
+block is conditioned on the step (how much of the picture is known) and, if the model was trained in several masking
+modes, on the mode. A value of an unknown pixel is zeroed before anything sees it.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Canonical(Protocol):
         return list(self.order)
 
     def ranks(self, variables: int) -> Int[Tensor, " variables"]:
-        """The place of each variable in canonical order: all different, so the order is total."""
+        """The position of each variable in canonical order: all different, so the order is total."""
         # Sorting a permutation gives its inverse.
         return torch.tensor(self.sequence(variables), dtype=torch.long).argsort()
 

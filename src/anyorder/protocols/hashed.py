@@ -1,7 +1,7 @@
 """Hashed order: every set has its own fixed order, which looks random but never changes.
 
 The ablation "A" of MAC's Figure 3: one edge into each node of the lattice, as with w-MAC, but paths of
-different queries do not overlap more than chance has it. The order of a set is a pure function of the set:
+different queries overlap no more than by chance. The order of a set is a pure function of the set:
 
     h(e) = sum_(i in e) z_i  mod 2^64,    key_i = mix(h(e) + (i + 1) g  mod 2^64)
 

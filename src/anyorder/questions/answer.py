@@ -2,8 +2,8 @@
 
 Exact, without sampling: one step of the model is a normalised one-dimensional distribution, and the encoding carries
 it into the user's units with its Jacobian. Single numbers are :class:`~anyorder.questions.estimate.Estimate`: floats
-that also carry a standard error (0 here) and a method; answers under ranges (:mod:`anyorder.questions.range_answer`)
-read the same.
+that also carry a standard error (0 here) and a method. Answers under ranges (:mod:`anyorder.questions.range_answer`)
+are used in the same way.
 """
 
 from __future__ import annotations
@@ -27,7 +27,28 @@ from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
 
 class Answer:
-    """p(variable | evidence). Numbers for a numeric variable, probabilities of levels for the others."""
+    """p(variable | evidence): the distribution of one variable, in the units of the data.
+
+    Made by indexing: ``model.given(rooms=6)["price"]``. Which questions make sense depends on the kind of the variable:
+    levels without an order have :meth:`probs` and no quantiles, ordered levels have quantiles and no mean.
+
+    Parameters
+    ----------
+    variable
+        What the schema says of the variable.
+    encoding
+        Between model values and the units of the data.
+    distribution
+        The distribution of its model value.
+
+    Examples
+    --------
+    >>> price = model.given(rooms=6)["price"]
+    >>> price.kind, price.discrete
+    ('continuous', False)
+    >>> bool(price.quantile(0.1) < price.median() < price.quantile(0.9))
+    True
+    """
 
     def __init__(self, variable: Variable, encoding: Encoding, distribution: Distribution) -> None:
         self.variable = variable
@@ -52,25 +73,88 @@ class Answer:
         return f"Answer({self.variable.name}: median {_short(middle)}, 90 % in {_short(low)} .. {_short(high)})"
 
     def log_prob(self, value: Any) -> Any:
-        """Log-density (per unit of the data; per day for times) or log-probability; an array for an array."""
+        """The log-density per unit of the data (per day for times), or the log-probability of a level or whole number.
+
+        Parameters
+        ----------
+        value
+            One value, or a list of them.
+
+        Returns
+        -------
+        Estimate, or an array for a list
+
+        Examples
+        --------
+        >>> river = model.given(rooms=6)["river"]
+        >>> bool(abs(sum(2.718281828 ** river.log_prob(["yes", "no"])) - 1) < 1e-6)
+        True
+        """
         model = self._encode(value)
         nats = self._distribution.log_prob(torch.as_tensor(model)[:, None])[:, 0].double().numpy()
         nats = nats + self._log_slope(model)
         return Estimate(float(nats[0])) if single(value) else nats
 
     def pdf(self, value: Any) -> Any:
-        """The density at ``value`` (the probability, where the variable is discrete or ``value`` one of its atoms)."""
+        """The density; the probability where the variable is discrete, or the value one of its atoms.
+
+        Parameters
+        ----------
+        value
+            One value, or a list of them.
+
+        Returns
+        -------
+        Estimate, or an array for a list
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].pdf([30.0, 36.0, 42.0]).shape
+        (3,)
+        """
         density = np.exp(self.log_prob(value))
         return Estimate(float(density)) if single(value) else density
 
     def cdf(self, value: Any) -> Any:
-        """P(variable <= value), for a variable with an order."""
+        """P(variable <= value), for a variable with an order.
+
+        Parameters
+        ----------
+        value
+            One value, or a list of them.
+
+        Returns
+        -------
+        Estimate, or an array for a list
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> price.cdf(20.0) < price.cdf(50.0)
+        True
+        """
         self._needs_order("cdf")
         at = self._distribution.cdf(torch.as_tensor(self._encode(value))[:, None])[:, 0].double().numpy()
         return Estimate(float(at[0])) if single(value) else at
 
     def quantile(self, level: ArrayLike) -> Any:
-        """The least value whose cdf reaches ``level``; an array for an array."""
+        """The least value whose cdf reaches a level, for a variable with an order.
+
+        Parameters
+        ----------
+        level
+            A number from 0 to 1, or a list of them. Whole numbers and times have no quantiles at 0 and 1.
+
+        Returns
+        -------
+        value, or an array for a list
+
+        Examples
+        --------
+        >>> low, high = model.given(rooms=6)["price"].quantile([0.05, 0.95])
+        >>> bool(low < high)
+        True
+        """
         self._needs_order("quantile")
         levels = np.asarray(level, dtype=float)
         if not bool(((levels >= 0) & (levels <= 1)).all()):
@@ -82,28 +166,95 @@ class Answer:
         return values[0] if levels.ndim == 0 else values
 
     def median(self) -> Any:
-        """The value with half of the probability at or below it, for a variable with an order."""
+        """The value with half of the probability at or below it, for a variable with an order.
+
+        Returns
+        -------
+        value
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> bool(price.median() == price.quantile(0.5))
+        True
+        """
         return self.quantile(0.5)
 
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:
-        """The central interval that holds the variable with probability ``level``."""
+        """The central interval that holds the variable with this probability, for a variable with an order.
+
+        Its level is the model's own word. Where that has to hold however wrong the model is, use
+        :meth:`TableModel.conformal <anyorder.modalities.tables.model.TableModel.conformal>`; where a distribution has
+        several peaks, :meth:`hdi` is shorter.
+
+        Parameters
+        ----------
+        level
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        tuple
+            Lower and upper end.
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> (low, high), (lower, higher) = price.interval(0.5), price.interval(0.9)
+        >>> bool(lower < low < high < higher)
+        True
+        """
         low, high = self.quantile([(1 - level) / 2, (1 + level) / 2])
         return low, high
 
     def mean(self) -> Any:
-        """The expectation, in the units of the data (a time for a datetime)."""
+        """The expectation in the units of the data; a time for a datetime.
+
+        Returns
+        -------
+        Estimate or Timestamp
+
+        Examples
+        --------
+        >>> model.given(rooms=4)["price"].mean() < model.given(rooms=8)["price"].mean()
+        True
+        """
         self._needs_order("mean", distance=True)
         mean = self._moment(1)
         return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
 
     def std(self) -> Estimate:
-        """The standard deviation, in the units of the data (days for a datetime)."""
+        """The standard deviation in the units of the data; days for a datetime.
+
+        Returns
+        -------
+        Estimate
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].std() < model["price"].std()
+        True
+        """
         self._needs_order("std", distance=True)
         mean = self._moment(1)
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
     def probs(self) -> dict[Any, float]:
-        """The probability of each level; of each atom, where the variable is spiked (they leave a rest)."""
+        """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
+
+        A continuous variable has neither: ask for :meth:`quantile`, :meth:`cdf` or :meth:`pdf`.
+
+        Returns
+        -------
+        dict
+            Probabilities by level. Levels that Python takes for equal (1 and True) are written out as texts.
+
+        Examples
+        --------
+        >>> found = model.given(rooms=6, price=42.0)["river"].probs()
+        >>> sorted(found), abs(sum(found.values()) - 1) < 1e-6
+        (['no', 'yes'], True)
+        """
         if self.variable.atoms:
             atoms = self.log_prob(list(self.variable.atoms))
             return dict(zip(self.variable.atoms, (Estimate(float(np.exp(nats))) for nats in atoms), strict=True))
@@ -122,7 +273,21 @@ class Answer:
         return dict(zip(levels, found, strict=True))
 
     def mode(self) -> Any:
-        """The most probable level (or atom), or the point of highest density on a fine grid of quantiles."""
+        """The most probable level or atom; else the point of highest density on a fine grid of quantiles.
+
+        The mode of a density depends on the units and says little about where the mass is; prefer :meth:`median` for
+        numbers.
+
+        Returns
+        -------
+        value
+
+        Examples
+        --------
+        >>> river = model.given(rooms=6, price=36.0)["river"]
+        >>> river.probs()[river.mode()] == max(river.probs().values())
+        True
+        """
         probabilities = self.probs() if self.variable.levels else self._atoms()
         if probabilities:
             return max(probabilities, key=lambda level: probabilities[level])
@@ -135,33 +300,144 @@ class Answer:
         return {atom: probability for atom, probability in found.items() if probability > 0}
 
     def hdi(self, level: float = 0.9) -> list[Any]:
-        """The smallest set that holds the variable with probability ``level``: levels, or intervals (low, high)."""
+        """The smallest set that holds the variable with this probability.
+
+        Parameters
+        ----------
+        level
+            The probability, between 0 and 1.
+
+        Returns
+        -------
+        list
+            Levels, the most probable first; or intervals (low, high), ascending.
+
+        Examples
+        --------
+        >>> intervals = model.given(rooms=6)["price"].hdi(0.9)
+        >>> all(low <= high for low, high in intervals)
+        True
+        """
         return highest_density(self, level)
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
-        """So many model values, ascending, that share out the distribution but for ``left_out`` at each end."""
+        """Model values, ascending, that divide the distribution into parts of equal probability: for plots and grids.
+
+        Parameters
+        ----------
+        count
+            How many parts.
+        left_out
+            The probability left out at each end.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> points = model.given(rooms=6)["price"].spread(20)
+        >>> bool((points[1:] > points[:-1]).all())
+        True
+        """
         levels = torch.as_tensor(fine_levels(count, left_out))
         return np.asarray(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(variable <= value) for model values."""
+        """P(variable <= value) for model values; :meth:`cdf` takes values in the units of the data.
+
+        Parameters
+        ----------
+        model
+            Model values.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> below = price.cumulative(price.spread(20))
+        >>> bool(below.min() >= 0 and below.max() <= 1)
+        True
+        """
         return np.asarray(self._distribution.cdf(torch.as_tensor(model)[:, None])[:, 0].double().numpy())
 
     def mass(self, model: float) -> float:
-        """P(variable = this model value): above 0 for whole numbers and atoms alone."""
+        """P(variable = this model value): above 0 for whole numbers, levels and atoms alone.
+
+        Parameters
+        ----------
+        model
+            A model value.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].mass(0.0)
+        0.0
+        """
         at = torch.tensor([[model]], dtype=torch.float64)
         return float(self._distribution.mass_at(at)[0, 0])
 
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
-        """Model values in the units of the data."""
+        """Model values in the units of the data.
+
+        Parameters
+        ----------
+        model
+            Model values.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> len(price.decode(price.spread(20))) == len(price.spread(20))
+        True
+        """
         return self._decode(model)
 
     def measure(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Model values as numbers in the units of the data (days since 1970 for times)."""
+        """Model values as numbers in the units of the data: days since 1970 for times.
+
+        Parameters
+        ----------
+        model
+            Model values.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> price.measure(price.spread(20)).dtype.kind
+        'f'
+        """
         return self._encoding.measure(self.variable.name, model)
 
     def entropy(self) -> Estimate:
-        """Entropy in nats (differential, in the units of the data, where the variable is continuous)."""
+        """The entropy in nats; differential, in the units of the data, where the variable is continuous.
+
+        A differential entropy may be negative, and entropies of columns in different units do not compare.
+
+        Returns
+        -------
+        Estimate
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].entropy() < model["price"].entropy()
+        True
+        """
         nats = float(self._distribution.entropy()[0])
         if self._distribution.discrete:
             return Estimate(nats)
@@ -169,7 +445,24 @@ class Answer:
         return Estimate(nats - float(shift[0]))
 
     def sample(self, n: int = 1, seed: int = 0) -> Any:
-        """``n`` independent draws."""
+        """Independent draws of this variable. For rows of several variables use :meth:`Conditional.sample`.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            The same seed gives the same draws.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> len(model.given(rooms=6)["price"].sample(5, seed=0))
+        5
+        """
         if n < 0:
             raise UserError(f"cannot draw {n} values; give a number from 0 up")
         # By inversion, for levels as well: a code is a quantile of the codes.

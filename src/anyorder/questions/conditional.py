@@ -37,7 +37,23 @@ from anyorder.variables.schema import Kind
 
 @dataclass(frozen=True)
 class OrderSpread:
-    """How much the answer depends on the order: per order, the log-probability in nats."""
+    """The log-probability of the same values along several orders, in nats: how much an answer depends on the order.
+
+    Made by :meth:`Conditional.order_spread`.
+
+    Parameters
+    ----------
+    log_probs
+        One number an order; the first is that of the model's own order.
+
+    Examples
+    --------
+    >>> spread = model.given(rooms=6).order_spread(price=40.0, river="yes", orders=4)
+    >>> len(spread.log_probs), spread.deviation >= 0
+    (4, True)
+    >>> min(spread.log_probs) <= spread.average <= max(spread.log_probs)
+    True
+    """
 
     log_probs: tuple[float, ...]
 
@@ -53,10 +69,31 @@ class OrderSpread:
 
 
 class Conditional:
-    """What the model believes about ``asked`` (by default everything else) given ``evidence``.
+    """p(asked | evidence): what the model says about some variables, by default all others, given evidence.
 
-    Evidence is a value, ``Between(low, high)``, ``OneOf(...)``, ``MISSING``, or a text that says one of these
-    (``"30..40"``). Ranges are answered by ``draws`` truncated draws, the same ones for the same ``seed``.
+    Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` and
+    :meth:`TableModel.asking <anyorder.modalities.tables.model.TableModel.asking>`. Nothing runs until a number is asked
+    for. It is one question: for many rows, ``fill`` and ``log_prob`` of the model are much faster than a loop.
+
+    Parameters
+    ----------
+    model
+        The ``core`` of a table model.
+    evidence
+        By variable: a value, ``Between(low, high)``, ``OneOf(...)``, ``MISSING``, or a text that says one of these
+        (``"30..40"``).
+    asked
+        The variables that are asked about; None for all others.
+    draws, seed
+        Ranges are answered by so many truncated draws, the same ones for the same seed.
+
+    Examples
+    --------
+    >>> known = model.given(rooms=6)
+    >>> known
+    p(... | rooms=6)
+    >>> known["price"].mean() < model.given(rooms=8)["price"].mean()
+    True
     """
 
     def __init__(
@@ -85,15 +122,72 @@ class Conditional:
         return f"p({asked} | {given})" if given else f"p({asked})"
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
-        """This question with more evidence."""
+        """Add evidence.
+
+        Parameters
+        ----------
+        evidence, **more
+            By variable, as in :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>`. It replaces
+            what was said about the same variable before.
+
+        Returns
+        -------
+        Conditional
+            A new one; this one stays as it is.
+
+        Examples
+        --------
+        >>> model.given(rooms=6).given(river="yes")
+        p(... | rooms=6, river='yes')
+        """
         return self._with({**self.evidence, **(evidence or {}), **more}, self.asked)
 
     def asking(self, *names: str) -> Conditional:
-        """This evidence, asked about these variables only; the rest is marginalised out."""
+        """Ask about these variables only; the others are marginalised out.
+
+        Not needed for one variable: index by its name instead.
+
+        Parameters
+        ----------
+        *names
+            The variables.
+
+        Returns
+        -------
+        Conditional
+            A new one; this one stays as it is.
+
+        Examples
+        --------
+        >>> model.given(rooms=6).asking("river", "price").sample(3, seed=0).shape
+        (3, 3)
+        """
         return self._with(self.evidence, names)
 
     def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
-        """This question, answered with more (or other) draws; without ranges nothing changes."""
+        """Choose the draws that stand for ranges; without ranges, answers do not change.
+
+        The standard error of an answer falls with the root of the number of draws.
+
+        Parameters
+        ----------
+        draws
+            How many, 2 or more; None for as many as now.
+        seed
+            Decides them; None for the present one.
+
+        Returns
+        -------
+        Conditional
+            A new one; this one stays as it is.
+
+        Examples
+        --------
+        >>> few = model.given(rooms=ao.Between(4, 6)).using(draws=16)
+        >>> many = few.using(draws=256)
+        >>> many["price"].mean().standard_error < few["price"].mean().standard_error
+        True
+        """
         if draws is not None and draws < 2:
             raise UserError(f"draws must be 2 or more, got {draws}")
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
@@ -103,7 +197,23 @@ class Conditional:
         return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed)
 
     def __getitem__(self, name: str) -> Answer:
-        """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors."""
+        """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors.
+
+        Parameters
+        ----------
+        name
+            The variable.
+
+        Returns
+        -------
+        Answer
+
+        Examples
+        --------
+        >>> low, high = model.given(rooms=6, river="no")["price"].interval(0.9)
+        >>> bool(low < high)
+        True
+        """
         index = self.model.schema.index(name)
         if index in self._encoded:
             raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
@@ -118,7 +228,30 @@ class Conditional:
     def log_prob(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 1, seed: int = 0, **more: Any
     ) -> Estimate:
-        """log p(these values | evidence), jointly, in nats and in the units of the data."""
+        """log p(values | evidence), jointly, in nats and in the units of the data.
+
+        A log-density where a value is continuous, so it depends on the units; for the probability of an event use
+        :meth:`prob`.
+
+        Parameters
+        ----------
+        values, **more
+            By variable: one value each.
+        orders
+            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+        seed
+            Decides the orders.
+
+        Returns
+        -------
+        Estimate
+
+        Examples
+        --------
+        >>> known = model.given(rooms=6)
+        >>> known.log_prob(price=36.0, river="no") > known.log_prob(price=60.0, river="no")
+        True
+        """
         if not self._regions:
             return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
         particles = self._ranged.particles()
@@ -131,11 +264,48 @@ class Conditional:
         return Estimate(top + math.log(mean), error / mean, self._ranged.method)
 
     def prob(self, event: str | Mapping[str, Any] | None = None, /, **more: Any) -> Estimate:
-        """P(event | evidence), jointly: ``prob("price > 30, river=yes")`` or ``prob(price=Between(30, None))``."""
+        """The probability of an event given the evidence, jointly.
+
+        Parameters
+        ----------
+        event
+            A text such as ``"price > 30, river=yes"``, or a mapping from variables to values, ranges or sets.
+        **more
+            Values, ranges or sets by variable: ``price=Between(30, None)``.
+
+        Returns
+        -------
+        Estimate
+            Exact for one variable under exact evidence; else an average over draws.
+
+        Examples
+        --------
+        >>> known = model.given(rooms=6)
+        >>> known.prob("price > 30") == known.prob(price=ao.Between(30, None, low_open=True))
+        True
+        """
         return self._ranged.probability(event_of(event, more), self._encoded)
 
     def entropy(self, *names: str) -> Estimate:
-        """The joint entropy of these variables given the evidence, in nats and in the units of the data."""
+        """The joint entropy of these variables given the evidence, in nats and in the units of the data.
+
+        Continuous variables have a differential entropy, which may be negative and depends on the units.
+
+        Parameters
+        ----------
+        *names
+            The variables.
+
+        Returns
+        -------
+        Estimate
+            Exact for one variable under exact evidence; else an average over draws.
+
+        Examples
+        --------
+        >>> model.given(rooms=6).entropy("price") < model.given().entropy("price")
+        True
+        """
         from anyorder.questions.information import joint_entropy
 
         return joint_entropy(self, names)
@@ -143,7 +313,28 @@ class Conditional:
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
-        """How the log-probability of these values differs along several orders."""
+        """How the log-probability of these values differs from order to order.
+
+        A diagnostic of the model, for exact evidence only. For the probability itself use :meth:`log_prob`.
+
+        Parameters
+        ----------
+        values, **more
+            By variable: one value each.
+        orders
+            How many orders; the first is the model's own.
+        seed
+            Decides the others.
+
+        Returns
+        -------
+        OrderSpread
+
+        Examples
+        --------
+        >>> model.given(rooms=6).order_spread(price=40.0, river="no").deviation >= 0
+        True
+        """
         if self._regions:
             raise UserError("the spread over orders is a question about exact evidence; this evidence has ranges")
         row, known = self._row()
@@ -172,11 +363,39 @@ class Conditional:
         return frozenset(self._encoded) | frozenset(self._regions)
 
     def particles(self) -> Particles:
-        """The weighted draws that stand for the ranges."""
+        """The weighted draws that stand for the ranges, in model units; of use where :meth:`sample` is not enough.
+
+        Returns
+        -------
+        Particles
+
+        Examples
+        --------
+        >>> drawn = model.given(rooms=ao.Between(4, 6)).using(draws=64).particles()
+        >>> len(drawn.values) == len(drawn.weights) == 64
+        True
+        """
         return self._ranged.particles()
 
     def ranged_rows(self, n: int) -> tuple[Float[Tensor, "n variables"], Bool[Tensor, "1 variables"]]:
-        """``n`` rows of model values drawn inside the ranges, and which variables they know."""
+        """Rows of model values drawn inside the ranges.
+
+        Parameters
+        ----------
+        n
+            How many.
+
+        Returns
+        -------
+        tuple of Tensor
+            The rows, and which variables they know.
+
+        Examples
+        --------
+        >>> rows, known = model.given(rooms=ao.Between(4, 6)).ranged_rows(8)
+        >>> rows.shape[0], int(known.sum())
+        (8, 1)
+        """
         return self._ranged.rows(n, self.seed)
 
     def _wanted(
@@ -198,9 +417,29 @@ class Conditional:
         return rows, Query(known.expand(len(rows), -1), asked.expand(len(rows), -1))
 
     def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
-        """``n`` joint draws as full rows: evidence as given, asked variables drawn, others left out.
+        """Draw rows jointly: evidence as given, asked variables drawn, others left out.
 
-        ``holes=True``, for a model of joint missingness: drawn cells are missing where they would not be recorded.
+        Of one variable, ``conditional[name].sample`` is cheaper. To complete the rows of a table, use
+        :meth:`TableModel.fill <anyorder.modalities.tables.model.TableModel.fill>`.
+
+        Parameters
+        ----------
+        n
+            How many.
+        seed
+            The same seed gives the same rows.
+        holes
+            Drawn cells are missing where they would not be recorded; needs a model fitted with ``missingness="joint"``.
+
+        Returns
+        -------
+        DataFrame
+
+        Examples
+        --------
+        >>> drawn = model.given(rooms=6).sample(5, seed=0)
+        >>> drawn.shape, set(drawn["rooms"]) == {6}
+        ((5, 4), True)
         """
         if n < 0:
             raise UserError(f"cannot draw {n} rows; give a number from 0 up")

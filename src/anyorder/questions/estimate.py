@@ -1,7 +1,7 @@
-"""Estimate: a number that knows how sure it is of itself.
+"""Estimate: a number with the standard error of its computation.
 
-It *is* a float, so it goes wherever a float goes; beside its value it carries the standard error of the computation
-(0 where the answer is exact) and the method in words. The error is that of the arithmetic, not of the model: a wrong
+It *is* a float, so it goes wherever a float goes; beside its value it carries the standard error (0 where the
+answer is exact) and the method in words. The error is that of the arithmetic, not of the model: a wrong
 model gives wrong answers with a standard error of zero.
 """
 
@@ -20,7 +20,29 @@ EXACT = "exact"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(float):
-    """``value`` give or take ``standard_error``, found by ``method``."""
+    """A number with the standard error of its computation. It is a float, and goes wherever a float goes.
+
+    The error is that of the arithmetic, not of the model: a wrong model gives wrong answers with an error of zero.
+    Arithmetic on estimates gives plain floats.
+
+    Parameters
+    ----------
+    value
+        The number.
+    standard_error
+        0 where the answer is exact.
+    method
+        How it was found, in words.
+
+    Examples
+    --------
+    >>> share = model.given(rooms=ao.Between(4, 6)).prob("price > 30")
+    >>> 0 <= share <= 1, share.exact
+    (True, False)
+    >>> low, high = share.interval()
+    >>> low < share < high
+    True
+    """
 
     value: float
     standard_error: float = 0.0
@@ -35,7 +57,22 @@ class Estimate(float):
         return self.standard_error == 0.0
 
     def interval(self, deviations: float = 1.96) -> tuple[float, float]:
-        """The value minus and plus so many standard errors (1.96: about 95 %)."""
+        """The value minus and plus so many standard errors.
+
+        Parameters
+        ----------
+        deviations
+            How many; 1.96 for about 95 %.
+
+        Returns
+        -------
+        tuple of float
+
+        Examples
+        --------
+        >>> ao.Estimate(2.0, 0.5).interval(2)
+        (1.0, 3.0)
+        """
         return self.value - deviations * self.standard_error, self.value + deviations * self.standard_error
 
     def __repr__(self) -> str:
@@ -47,7 +84,17 @@ class Estimate(float):
         return Estimate, (self.value, self.standard_error, self.method)
 
     def to_json(self) -> dict[str, Any]:
-        """Value, error and method as plain values; a number that is not finite becomes None."""
+        """Value, standard error and method as plain values; a number that is not finite becomes None.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> ao.Estimate(2.0).to_json()
+        {'value': 2.0, 'standard_error': 0.0, 'method': 'exact'}
+        """
         return {
             "value": self.value if math.isfinite(self.value) else None,
             "standard_error": self.standard_error if math.isfinite(self.standard_error) else None,

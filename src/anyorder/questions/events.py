@@ -1,8 +1,8 @@
 """From what a user says about a variable to a region of its model values: ranges, sets, single values.
 
 The variable's own codec reads the ends in the units of the data: whole numbers and whole days are rounded into the
-range, levels with an order are picked out of their list. What lies beyond a variable's bounds is nothing: an event of
-probability 0, and no evidence. A range that makes no sense is refused in words.
+range, levels with an order are picked out of their list. What lies beyond a variable's bounds cannot happen: an event
+of probability 0, and no evidence. A range that makes no sense is refused with the reason.
 """
 
 from __future__ import annotations

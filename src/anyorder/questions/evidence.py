@@ -20,7 +20,19 @@ __all__ = ["MISSING", "Between", "Missing", "OneOf", "Partial", "Value", "read_e
 
 @dataclass(frozen=True)
 class Missing:
-    """The cell is empty, which itself says something where missingness was modelled."""
+    """The class of ``MISSING``: the cell is known to be empty.
+
+    Evidence only for a model fitted with ``missingness="joint"``, where an empty cell says something about the others.
+    A column of which nothing is known is simply left out.
+
+    Examples
+    --------
+    >>> holes = frame.assign(door=frame["door"].where(frame["river"] == "yes"))
+    >>> brief = {"training": {"steps": 20, "minutes": None}}
+    >>> joint = ao.fit(holes, missingness="joint", engine="neural", config=brief, seed=0)
+    >>> 0 < joint.given(door=ao.MISSING).prob(river="no") < 1
+    True
+    """
 
     def __repr__(self) -> str:
         return "MISSING"

@@ -1,7 +1,7 @@
-"""How unsure a distribution is: entropy, variance, or expected error. What a measurement is expected to lessen.
+"""How uncertain a distribution is: entropy, variance or expected error. It is what a measurement should reduce.
 
 Entropies are taken in model units: differences of them, which is all that is asked for, are the same in any units
-(mutual information does not change when a variable is stretched). Variances and errors are in the units of the data.
+(mutual information does not change when a variable is rescaled). Variances and errors are in the units of the data.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Uncertainty(ABC):
 
 
 class Entropy(Uncertainty):
-    """What is lessened is mutual information (SFARM eq. 15), exactly so for several variables along a chain."""
+    """Entropy: its expected reduction is mutual information (SFARM eq. 15), for several variables along a chain too."""
 
     name, chained = "information", True
 

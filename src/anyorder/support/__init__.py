@@ -1,1 +1,1 @@
-"""What every package may lean on: files written safely, threads, words, pictures; nothing here knows of a model."""
+"""What every package may use: files written safely, threads, words, pictures; nothing here knows of a model."""

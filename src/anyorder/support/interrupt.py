@@ -19,7 +19,7 @@ class Interrupt:
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Note Ctrl-C in place of raising it, so that work in progress ends whole. Only the main thread can do this."""
+    """Note Ctrl-C instead of raising it, so that work in progress ends whole. Only the main thread can do this."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt

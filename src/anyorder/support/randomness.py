@@ -1,6 +1,6 @@
-"""Randomness of one's own: torch draws from a given generator, for one thread and for a while.
+"""Local randomness: torch draws from a given generator, in one thread and inside one block of code.
 
-Torch's layers take their first weights from the generator of the whole process. Seeding that one, even inside
+Torch's layers take their initial weights from the generator of the whole process. Seeding that one, even inside
 ``torch.random.fork_rng``, is seen by every other thread: models built side by side would differ from models built one
 after the other, and a caller would find the random state changed. A function mode belongs to its thread alone.
 """

@@ -1,4 +1,4 @@
-"""So many torch threads for a while.
+"""A chosen number of torch threads inside a block of code.
 
 Small networks gain little from several threads, and on a busy machine threads that wait for each other can be many
 times slower than one. Results are repeatable only for the same number of threads.

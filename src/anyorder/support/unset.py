@@ -1,4 +1,4 @@
-"""Modules built without first weights, for those that are read from a file at once.
+"""Modules built without initial weights, for those that are then read from a file.
 
 Drawing the weights of a large network takes longer than reading them, and moves torch's global random state.
 """

@@ -100,7 +100,7 @@ def bracket_end(text: str) -> int | None:
 
 
 def mistake(text: str, at: int, what: str) -> UserError:
-    """The error for something wrong at one place of a text."""
+    """The error for something wrong at one position of a text."""
     shown = text if len(text) <= 120 else f"{text[max(0, at - 50) : at + 50]}"
     return UserError(f"cannot read {shown!r}: {what} (character {at + 1})")
 

@@ -4,7 +4,7 @@ A cell's surprise is -log p(x_i | all other known cells of its row), in nats; it
 value at least as extreme would be seen there: two-sided for numbers, the mass of levels at most as likely for others.
 Surprise depends on the units of a column, a probability does not, so anomalies are ranked by probability.
 A row's surprise is -log p of all its known cells; its tail probability is the share of the model's own draws, with
-holes in the same places, that are less likely still. Where missingness is modelled, both are given which cells are
+holes in the same columns, that are less likely still. Where missingness is modelled, both are given which cells are
 missing: a row is never surprising for its holes alone, only for what stands beside them.
 """
 
@@ -23,7 +23,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.query import Query
-from anyorder.tasks.hidden_cells import Judged, judge
+from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
@@ -33,7 +33,30 @@ ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
 
 @dataclass(frozen=True)
 class Anomaly:
-    """One surprising cell. ``row`` is its label in the frame's index, ``probability`` that of a value as extreme."""
+    """One surprising cell, as listed by :meth:`TableModel.anomalies
+    <anyorder.modalities.tables.model.TableModel.anomalies>`.
+
+    Parameters
+    ----------
+    row
+        Its label in the index of the frame.
+    column
+        Its column.
+    value
+        What stands there.
+    expected
+        What the model would fill in.
+    probability
+        How probable a value at least as extreme is, given the rest of the row. Compare cells by this.
+    surprise
+        -log p in nats. It depends on the units of the column.
+
+    Examples
+    --------
+    >>> first, second = model.anomalies(held_out, top=2)
+    >>> first.probability <= second.probability
+    True
+    """
 
     row: Any
     column: str
@@ -54,8 +77,8 @@ def cell_scores(
     for start in range(0, len(values), ROWS_AT_ONCE):
         part = slice(start, start + ROWS_AT_ONCE)
         row, cells = _leave_one_out(model, values[part], observed[part], observed[part] & cells_of)
-        place = (start + row[cells.row], cells.variable)
-        nats[place], tail[place] = -cells.log_prob, cells.tail()
+        position = (start + row[cells.row], cells.variable)
+        nats[position], tail[position] = -cells.log_prob, cells.tail()
     names = list(np.array(model.schema.names, dtype=object)[cells_of])
     scores, tails = (pd.DataFrame(part[:, cells_of], index=frame.index, columns=names) for part in (nats, tail))
     return scores, tails
@@ -89,11 +112,11 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
             row=_plain(frame.index[row]),
             column=name,
             value=_plain(frame[name].iloc[row]),
-            expected=_plain(filled[name].iloc[place]),
+            expected=_plain(filled[name].iloc[position]),
             probability=float(tail.iloc[row, column]),
             surprise=float(nats.iloc[row, column]),
         )
-        for place, (row, column, name) in enumerate(zip(rows.tolist(), columns.tolist(), names, strict=True))
+        for position, (row, column, name) in enumerate(zip(rows.tolist(), columns.tolist(), names, strict=True))
     ]
 
 
@@ -122,8 +145,8 @@ def row_scores(
         mine = np.flatnonzero(where.ravel() == number)
         evidence, asked = (torch.as_tensor(part[mine[0]]).expand(samples, -1).clone() for part in (marks, cells))
         if bool(evidence.any()):
-            told = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
-            drawn = draws(model, told, Query(evidence, asked), seed=seed)
+            context = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
+            drawn = draws(model, context, Query(evidence, asked), seed=seed)
         else:
             if everything is None:
                 nothing = torch.zeros_like(asked)
@@ -140,12 +163,12 @@ def _leave_one_out(
     values: Float[np.ndarray, "rows variables"],
     observed: Bool[np.ndarray, "rows variables"],
     wanted: Bool[np.ndarray, "rows variables"],
-) -> tuple[Int[np.ndarray, " repeats"], Judged]:
+) -> tuple[Int[np.ndarray, " repeats"], HiddenCellScores]:
     """Every wanted cell given all others: its row repeated with that one cell hidden. Also the row of each repeat."""
     row, column = wanted.nonzero()
     asked = np.zeros((len(row), values.shape[1]), dtype=bool)
     asked[np.arange(len(row)), column] = True
-    return row, judge(model, values[row], observed[row] & ~asked, asked)
+    return row, score_hidden_cells(model, values[row], observed[row] & ~asked, asked)
 
 
 def _plain(value: Any) -> Any:

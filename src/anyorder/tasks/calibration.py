@@ -1,12 +1,12 @@
 r"""Does the model know how much it knows? Hidden cells of rows it has not seen, against its own conditionals.
 
-Of every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is judged by its
+In every row a random number of cells is shown (uniform on 0 .. observed - 1) and each of the others is scored by its
 exact one-dimensional conditional (:mod:`anyorder.tasks.hidden_cells`). If the conditionals are right, the PIT values of
 the cells are uniform on (0, 1) and an interval of level c holds a share c of them. Coverage is counted with the
 randomised PIT, so the nominal level can be met exactly by discrete variables too. Indicators of missing cells are
-neither shown nor judged: the report is about the columns of the table.
+neither shown nor scored: the report is about the columns of the table.
 
-Cells of one row hang together, so standard errors are over rows: for a mean over cells, the root of the sum over
+Cells of one row are dependent, so standard errors are over rows: for a mean over cells, the root of the sum over
 rows of (the sum of the row's deviations)^2, divided by the number of cells.
 """
 
@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.tasks.hidden_cells import Judged, judge, random_known
+from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -32,10 +32,33 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 @dataclass(frozen=True)
 class Calibration:
-    """Where hidden cells fell in their own conditionals."""
+    """Hidden cells of held-out rows, scored by their own conditionals.
+
+    Made by :meth:`TableModel.calibration <anyorder.modalities.tables.model.TableModel.calibration>`. On rows that were
+    used in training it means nothing.
+
+    Parameters
+    ----------
+    names
+        The variables of the model.
+    cells
+        The scores of the hidden cells.
+    levels
+        The levels whose coverage is reported.
+    seed
+        Of the uniform numbers that spread cells with mass over their PIT interval.
+
+    Examples
+    --------
+    >>> report = model.calibration(held_out, seed=0)
+    >>> bool(((report.pit >= 0) & (report.pit <= 1)).all())
+    True
+    >>> sorted(report.coverage["group"].unique())
+    ['all', 'known', 'variable']
+    """
 
     names: tuple[str, ...]
-    cells: Judged
+    cells: HiddenCellScores
     levels: tuple[float, ...] = LEVELS
     seed: int = 0
 
@@ -54,7 +77,27 @@ class Calibration:
         return self.cells.depth(self.seed)
 
     def share(self, level: float, some: Any = slice(None)) -> tuple[float, float]:
-        """The share of (some of) the cells inside their interval of that level, and its standard error."""
+        """The share of cells inside their central interval of a level. A calibrated model has the level itself.
+
+        Parameters
+        ----------
+        level
+            Between 0 and 1.
+        some
+            Which cells, as from :meth:`of_variable`; all by default.
+
+        Returns
+        -------
+        tuple of float
+            The share and its standard error over rows.
+
+        Examples
+        --------
+        >>> report = model.calibration(held_out, seed=0)
+        >>> share, error = report.share(0.8, report.of_variable("price"))
+        >>> 0 < share <= 1
+        True
+        """
         return mean_over_rows((self.depth[some] <= level).astype(np.float64), self.cells.row[some])
 
     @cached_property
@@ -71,9 +114,17 @@ class Calibration:
     def table(self) -> pd.DataFrame:
         """One line for all cells, for each variable and for each number of known cells.
 
-        ``log_score``: mean log p in nats, higher is better. ``crps``: mean continuous ranked probability score in the
-        units of the column (half the Brier score for levels without an order), lower is better. ``ks``: the greatest
-        distance of the PIT values from uniform, and ``ks_p`` how often chance alone makes it that great.
+        Returns
+        -------
+        DataFrame
+            ``log_score``: mean log p in nats, higher is better. ``crps``: mean continuous ranked probability score in
+            the units of the column (half the Brier score for levels without an order), lower is better. ``ks``: the
+            greatest distance of the PIT values from uniform, and ``ks_p`` how often chance alone makes it that great.
+
+        Examples
+        --------
+        >>> bool((model.calibration(held_out, seed=0).table()["cells"] > 0).all())
+        True
         """
         lines = []
         for group, which, some in self._groups():
@@ -94,7 +145,17 @@ class Calibration:
         return float(np.clip(worth, 1, len(some)))
 
     def plot(self, path: str | Path) -> None:
-        """PIT histograms with the band that chance allows, and coverage by level and by number of known cells."""
+        """Draw PIT histograms with the band that chance allows, and coverage by level and by number of known cells.
+
+        Parameters
+        ----------
+        path
+            The file to write; its suffix says the format.
+
+        Examples
+        --------
+        >>> model.calibration(held_out, seed=0).plot(folder / "calibration.png")
+        """
         from anyorder.support import plotting
         from anyorder.tasks import calibration_plots
 
@@ -102,11 +163,45 @@ class Calibration:
         plotting.save_figure(calibration_plots.plot_calibration(self), Path(path))
 
     def of_variable(self, name: str) -> Int[np.ndarray, " some"]:
-        """Which cells are of that variable."""
+        """Which cells belong to a variable.
+
+        Parameters
+        ----------
+        name
+            The variable.
+
+        Returns
+        -------
+        array
+            Indices of cells.
+
+        Examples
+        --------
+        >>> report = model.calibration(held_out, seed=0)
+        >>> len(report.of_variable("price")) < len(report.pit)
+        True
+        """
         return np.flatnonzero(self.cells.variable == self.names.index(name))
 
     def of_known(self, count: int) -> Int[np.ndarray, " some"]:
-        """Which cells were judged given that many known ones."""
+        """Which cells were scored given so many known ones.
+
+        Parameters
+        ----------
+        count
+            How many cells of the row were known.
+
+        Returns
+        -------
+        array
+            Indices of cells.
+
+        Examples
+        --------
+        >>> report = model.calibration(held_out, seed=0)
+        >>> sum(len(report.of_known(count)) for count in range(4)) == len(report.pit)
+        True
+        """
         return np.flatnonzero(self.cells.known == count)
 
     def _groups(self) -> list[tuple[str, Any, Int[np.ndarray, " some"]]]:
@@ -127,14 +222,14 @@ def calibrate(
     values, observed = model.encoding.encode(frame)
     observed = of_columns(model.schema, observed)
     if not observed.any():
-        raise UserError("the table has no known cell to judge the model by")
+        raise UserError("the table has no known cell to score the model on")
     rng = np.random.default_rng(seed)
     parts = []
     for _ in range(repeats):
         known = random_known(observed, rng)
-        parts.append(judge(model, values, known, observed & ~known, crps=True))
+        parts.append(score_hidden_cells(model, values, known, observed & ~known, crps=True))
     whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-    return Calibration(model.schema.names, Judged(**whole), tuple(levels), seed)
+    return Calibration(model.schema.names, HiddenCellScores(**whole), tuple(levels), seed)
 
 
 def mean_over_rows(numbers: Float[np.ndarray, " cells"], row: Int[np.ndarray, " cells"]) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """The calibration report as one picture: where hidden cells fell, and how often intervals held.
 
-Top left, coverage against nominal level, as the difference that matters (a right model is flat at zero); top right, the
-same against the number of known cells. Below, one histogram of places a variable. Grey bands hold 95 % of what chance
-alone would show for a right model.
+Top left, coverage against nominal level, as the difference that matters (a calibrated model is flat at zero); top
+right, the same against the number of known cells. Below, one histogram of PIT values a variable. Grey bands hold 95 %
+of what chance alone would show for a calibrated model.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def plot_calibration(calibration: Calibration) -> Figure:
         fontweight="bold",
     )
     axes = np.atleast_1d(lower.subplots(rows, COLUMNS, squeeze=False)).ravel()
-    for place, name in enumerate(shown):
-        plot_pit(axes[place], calibration, name)
+    for index, name in enumerate(shown):
+        plot_pit(axes[index], calibration, name)
     for empty in axes[len(shown) :]:
         empty.set_axis_off()
     return figure
@@ -82,9 +82,9 @@ def plot_by_known(axes: Axes, calibration: Calibration) -> None:
     for level, colour in zip(calibration.levels, SHADES * len(calibration.levels), strict=False):
         found = [calibration.share(level, np.isin(calibration.cells.known, some)) for some in bins]
         share, error = np.array(found).T
-        place = np.array([some.mean() for some in bins])
+        centres = np.array([some.mean() for some in bins])
         axes.axhline(level, color=colour, linewidth=1, linestyle=(0, (4, 3)), alpha=0.7)
-        axes.errorbar(place, share, yerr=2 * error, color=colour, linewidth=1.6, marker="o", markersize=4, capsize=0)
+        axes.errorbar(centres, share, yerr=2 * error, color=colour, linewidth=1.6, marker="o", markersize=4, capsize=0)
         axes.annotate(
             f"{level:.0%}", (1.01, level), xycoords=("axes fraction", "data"), color=colour, fontsize=8.5, va="center"
         )
@@ -97,11 +97,11 @@ def plot_pit(axes: Axes, calibration: Calibration, name: str) -> None:
     """Where the cells of one variable fell: flat within the band if the model is right."""
     style(axes)
     some = calibration.of_variable(name)
-    places = calibration.pit[some]
+    pits = calibration.pit[some]
     rows = len(np.unique(calibration.cells.row[some]))  # a row that was shown several times tells little more than once
     bins = int(np.clip(rows // 12, 4, 20))
-    heights, edges = np.histogram(places, bins=bins, range=(0, 1))
-    scale = bins / len(places)
+    heights, edges = np.histogram(pits, bins=bins, range=(0, 1))
+    scale = bins / len(pits)
     reach = 1.96 * math.sqrt((bins - 1) / rows)
     axes.axhspan(max(0.0, 1 - reach), 1 + reach, color=BAND, alpha=0.7, linewidth=0)
     beyond = np.abs(heights * scale - 1) > reach

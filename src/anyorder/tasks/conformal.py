@@ -32,7 +32,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.calibration import LEVELS
-from anyorder.tasks.hidden_cells import has_order, judge, random_known
+from anyorder.tasks.hidden_cells import has_order, random_known, score_hidden_cells
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 from anyorder.variables.schema import Kind, Variable
@@ -40,7 +40,30 @@ from anyorder.variables.schema import Kind, Variable
 
 @dataclass(frozen=True)
 class Conformal:
-    """A model with the depths of held-out cells, from which honest levels are read."""
+    """A model with the depths of held-out cells, from which levels with a guaranteed coverage are read.
+
+    Made by :meth:`TableModel.conformal <anyorder.modalities.tables.model.TableModel.conformal>`. The guarantee is an
+    average over rows like the held-out ones, for the sort of questions it was calibrated for; it is no promise for one
+    row.
+
+    Parameters
+    ----------
+    model
+        The ``core`` of a table model.
+    variable, known, depth
+        For each held-out cell: its variable, how many cells of its row were known, and the least level whose central
+        interval holds it.
+    by_known
+        Whether levels are adjusted for each number of known cells.
+    given
+        The only columns that evidence may speak of; None for any.
+
+    Examples
+    --------
+    >>> adjusted = model.conformal(held_out, seed=0)
+    >>> adjusted.adjusted_levels()["variable"].tolist()
+    ['rooms', 'river', 'door', 'price']
+    """
 
     model: AnyOrderModel
     variable: Int[np.ndarray, " cells"]
@@ -50,7 +73,29 @@ class Conformal:
     given: tuple[str, ...] | None = None
 
     def interval(self, evidence: Mapping[str, Any], name: str, level: float = 0.9) -> tuple[Any, Any]:
-        """The adjusted central interval of a number or time given ``evidence``; endless if too little is known."""
+        """The adjusted central interval of a number or time; everything it can be if there are too few held-out cells.
+
+        Parameters
+        ----------
+        evidence
+            What is known, by column.
+        name
+            The column that is asked for.
+        level
+            The coverage, between 0 and 1.
+
+        Returns
+        -------
+        tuple
+            Lower and upper end.
+
+        Examples
+        --------
+        >>> adjusted = model.conformal(held_out, given=["rooms"])
+        >>> low, high = adjusted.interval({"rooms": 6}, "price", level=0.8)
+        >>> bool(low < high)
+        True
+        """
         answer = self._answer(evidence, name)
         if not has_order(answer.variable):
             raise UserError(f"the levels of {name!r} have no order, so no interval; ask for levels()")
@@ -75,7 +120,27 @@ class Conformal:
         return least, math.inf if high is None else math.floor(high) if whole else high
 
     def levels(self, evidence: Mapping[str, Any], name: str, level: float = 0.9) -> list[Any]:
-        """The adjusted set of likeliest levels given ``evidence``, likeliest first."""
+        """The adjusted set of levels, for a column without an order.
+
+        Parameters
+        ----------
+        evidence
+            What is known, by column.
+        name
+            The column that is asked for.
+        level
+            The coverage, between 0 and 1.
+
+        Returns
+        -------
+        list
+            The most probable first.
+
+        Examples
+        --------
+        >>> set(model.conformal(held_out, given=["rooms"]).levels({"rooms": 6}, "river")) <= {"yes", "no"}
+        True
+        """
         return self._levels(self._answer(evidence, name), level, len(evidence))
 
     def _levels(self, answer: Answer, level: float, known: int) -> list[Any]:
@@ -87,11 +152,30 @@ class Conformal:
         return [each for each, mass in zip(ranked, ahead, strict=True) if mass <= asked]
 
     def intervals(self, frame: pd.DataFrame, level: float = 0.9, *, unseen: Unseen = "refuse") -> pd.DataFrame:
-        """The adjusted interval of every unknown cell given the known cells of its row: one line a cell.
+        """The adjusted interval of every unknown cell of a table given the known cells of its row.
 
-        Columns: ``row`` (its label in the index), ``column``, ``low`` and ``high``; for levels without an order these
-        are empty and ``levels`` lists the set, likeliest first. Questions of this sort are those of
-        ``conformal(..., like=frame)``.
+        Calibrate for this sort of question: ``model.conformal(held_out, like=frame)``.
+
+        Parameters
+        ----------
+        frame
+            A pandas frame with holes.
+        level
+            The coverage, between 0 and 1.
+        unseen
+            ``"missing"`` takes a level that was never seen in training for an unknown cell; ``"refuse"`` is an error.
+
+        Returns
+        -------
+        DataFrame
+            One line a cell: ``row`` (its label in the index), ``column``, ``low`` and ``high``. For levels without an
+            order these are empty and ``levels`` lists the set, the most probable first.
+
+        Examples
+        --------
+        >>> holes = frame.head(3).assign(price=None)
+        >>> model.conformal(held_out, like=holes).intervals(holes, 0.8)["column"].tolist()
+        ['price', 'price', 'price']
         """
         model = self.model
         values, known, wanted = _holes(model, frame, unseen)
@@ -117,7 +201,27 @@ class Conformal:
         return pd.DataFrame(lines, columns=["row", "column", "low", "high", "levels"])
 
     def adjusted_level(self, name: str, level: float, *, known: int | None = None) -> float:
-        """The level to ask the model for, so that its interval holds with probability ``level``; 1 = everything."""
+        """The level to ask the model for, so that its interval has this coverage.
+
+        Parameters
+        ----------
+        name
+            The column.
+        level
+            The coverage, between 0 and 1.
+        known
+            How many cells are known; needed with ``by_known`` only.
+
+        Returns
+        -------
+        float
+            1 stands for everything the column can be.
+
+        Examples
+        --------
+        >>> 0 < model.conformal(held_out, seed=0).adjusted_level("price", 0.8) <= 1
+        True
+        """
         if not 0 < level < 1:
             raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
         scores = self._scores(name, known)
@@ -125,7 +229,23 @@ class Conformal:
         return 1.0 if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])
 
     def adjusted_levels(self, levels: Sequence[float] = LEVELS) -> pd.DataFrame:
-        """For every variable (and number of known cells, with ``by_known``): cells, and the level to ask for each."""
+        """The level to ask for, by variable (and number of known cells, with ``by_known``).
+
+        Parameters
+        ----------
+        levels
+            The coverages.
+
+        Returns
+        -------
+        DataFrame
+            One line a variable, with the number of held-out cells behind it.
+
+        Examples
+        --------
+        >>> "80%" in model.conformal(held_out, seed=0).adjusted_levels([0.8]).columns
+        True
+        """
         lines: list[dict[str, Any]] = []
         for name in (variable.name for variable in self.model.schema.variables if not variable.indicates):
             mine = self.known[self.variable == self.model.schema.index(name)]
@@ -173,28 +293,28 @@ def conformal(
     this table: a cell of a column is hidden together with what is unknown in a random row of the table that lacks that
     column, so it is asked from as many cells as will be known. With neither, a random number of known cells.
     ``by_known``: a separate adjustment for every number of known cells (needs many rows). A fraction among whole
-    numbers is evidence, but never judged.
+    numbers is evidence, but never scored.
     """
     if given is not None and like is not None:
         raise UserError("given names one question and like another sort of them: leave one out")
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
-    judged = of_columns(model.schema, observed & ~_only_evidence(model, values))
+    scorable = of_columns(model.schema, observed & ~_only_evidence(model, values))
     if given is None:
         observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
         if like is None:
             known = random_known(observed, np.random.default_rng(seed))
-            asked = judged & ~known
+            asked = scorable & ~known
         else:
-            row, known, asked = _as_in(_holes(model, like, unseen), observed, judged, np.random.default_rng(seed))
+            row, known, asked = _as_in(_holes(model, like, unseen), observed, scorable, np.random.default_rng(seed))
             values = values[row]
     else:
         columns = [model.schema.index(name) for name in given]
         complete = observed[:, columns].all(axis=1)
-        values, judged = values[complete], judged[complete]
-        known = np.zeros_like(judged)
+        values, scorable = values[complete], scorable[complete]
+        known = np.zeros_like(scorable)
         known[:, columns] = True
-        asked = judged & ~known
-    cells = judge(model, values, known, asked)
+        asked = scorable & ~known
+    cells = score_hidden_cells(model, values, known, asked)
     if not len(cells.row) and like is None:
         raise UserError("no row of the table has cells to adjust by: every one is missing or given")
     depth = cells.depth(seed + 1)
@@ -216,14 +336,14 @@ def _holes(
 def _as_in(
     table: tuple[Float[np.ndarray, "rows variables"], Cells, Cells],
     observed: Cells,
-    judged: Cells,
+    scorable: Cells,
     rng: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " questions"], Cells, Cells]:
-    """For every cell that can be judged a question as in the table: its row, what is known there, and the cell."""
+    """For every cell that can be scored, a question as in the table: its row, what is known there, and the cell."""
     _, known, wanted = table
     rows, shown, asked = [np.zeros(0, dtype=np.int64)], [observed[:0]], [observed[:0]]
     for index in np.flatnonzero(wanted.any(axis=0)):
-        row = np.flatnonzero(judged[:, index])
+        row = np.flatnonzero(scorable[:, index])
         pattern = rng.choice(np.flatnonzero(wanted[:, index]), len(row))
         rows.append(row)
         shown.append(observed[row] & known[pattern])

@@ -1,4 +1,4 @@
-r"""Every hidden cell against its own conditional: where it falls in it, how likely it is, how far off.
+r"""Score every hidden cell by its own conditional: where it falls, how likely it is, how far off.
 
 For a cell x of the variable X given the known cells of its row, with F the exact one-dimensional conditional cdf:
 
@@ -27,8 +27,8 @@ from anyorder.variables.schema import Kind, Variable
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One entry per judged cell. ``row`` counts the rows of the masks; ``crps`` is NaN where it was not asked for."""
+class HiddenCellScores:
+    """One entry per scored cell. ``row`` counts the rows of the masks; ``crps`` is NaN where it was not asked for."""
 
     row: Int[np.ndarray, " cells"]
     variable: Int[np.ndarray, " cells"]
@@ -68,17 +68,17 @@ def random_known(
 
 
 @torch.no_grad()
-def judge(
+def score_hidden_cells(
     model: AnyOrderModel,
     values: Float[np.ndarray, "rows variables"],
     known: Bool[np.ndarray, "rows variables"],
     asked: Bool[np.ndarray, "rows variables"],
     *,
     crps: bool = False,
-) -> Judged:
-    """Each asked cell given the known cells of its row, the others marginalised out; one pass a row."""
+) -> HiddenCellScores:
+    """Score each asked cell given the known cells of its row, the others marginalised out; one pass a row."""
     log_det = model.encoding.log_det(values)
-    parts: list[Judged] = []
+    parts: list[HiddenCellScores] = []
     for rows in row_chunks(model, len(values)):
         part = torch.as_tensor(values[rows]).to(model.device)
         features = model.features_beside(part, torch.as_tensor(known[rows]).to(model.device))
@@ -93,7 +93,7 @@ def judge(
             score = codec.ranked_score(distribution, cells) if crps else np.full(len(cells), np.nan)
             row = here + rows.start
             parts.append(
-                Judged(
+                HiddenCellScores(
                     row,
                     np.full(len(row), variable),
                     known[row].sum(axis=1),
@@ -107,5 +107,7 @@ def judge(
     if not parts:
         empty = np.zeros(0)
         whole = empty.astype(np.int64)
-        return Judged(whole, whole, whole, empty, empty, empty, empty, empty.astype(bool))
-    return Judged(*(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(Judged)))
+        return HiddenCellScores(whole, whole, whole, empty, empty, empty, empty, empty.astype(bool))
+    return HiddenCellScores(
+        *(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(HiddenCellScores))
+    )

@@ -1,7 +1,7 @@
 """Filling in what is missing: one best value a cell, or joint draws with honest uncertainty.
 
 A point fill gives each unknown cell its own conditional mean (the most probable level for levels) given the
-cells that are known in its row. Draws answer for all unknown cells of a row jointly, so they hang together.
+cells that are known in its row. Draws are joint over all unknown cells of a row, so they agree with each other.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 r"""A canonical order learned from held-out rows: the search that MAC leaves open (its section 6), then fine-tuning.
 
-A trained mask network answers along every order, so orders can be compared without training anew. An order is as good
+A trained mask network answers along every order, so orders can be compared without retraining. An order is as good
 as the mean over random marginal queries (M_card) of held-out rows of
 
 $$\log p(x_u) = \sum_t \log p(x_{u_t} \mid x_{u_{<t}}),\qquad u \text{ in that order.}$$
 
-Hill climbing from the model's own order: move one variable to another place (often to the next one), keep the move if
+Hill climbing from the model's own order: move one variable to another position (often the next one), keep the move if
 it is better by more than one standard error (over rows) of the *paired* difference on the same queries.
 Choosing the best of many noisy moves flatters the winner, so the gain that is reported comes from rows the search
 never saw.
@@ -143,12 +143,12 @@ def _queries(
 
 
 def _moved(order: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:
-    """One variable taken out and put in elsewhere; half of the time just one place on."""
-    places = list(order)
-    source = int(rng.integers(len(places)))
+    """One variable taken out and put in elsewhere; half of the time just one position on."""
+    moved = list(order)
+    source = int(rng.integers(len(moved)))
     if rng.random() < 0.5:
-        target = source + 1 if source + 1 < len(places) else source - 1
+        target = source + 1 if source + 1 < len(moved) else source - 1
     else:
-        target = int((source + rng.integers(1, len(places))) % len(places))
-    places.insert(target, places.pop(source))
-    return tuple(places)
+        target = int((source + rng.integers(1, len(moved))) % len(moved))
+    moved.insert(target, moved.pop(source))
+    return tuple(moved)

@@ -33,7 +33,31 @@ from anyorder.errors import UserError
 
 @dataclass(frozen=True)
 class Pooled:
-    """A pooled estimate, entry by entry; ``names`` where the estimates had any."""
+    """The result of one analysis on several filled tables, pooled entry by entry. Made by :func:`anyorder.pool`.
+
+    Parameters
+    ----------
+    estimate
+        The mean of the tables' estimates.
+    within
+        The mean of their squared standard errors.
+    between
+        The sample variance of the estimates over the tables.
+    tables
+        How many filled tables there were.
+    complete_degrees_of_freedom
+        What the analysis would have on a table without holes.
+    names
+        Names of the entries, where the estimates had any.
+
+    Examples
+    --------
+    >>> pooled = ao.pool([1.0, 1.2, 0.9], [0.04, 0.05, 0.04])
+    >>> bool(pooled.standard_error[0] > 0.2)  # wider than within one table
+    True
+    >>> bool(0 < pooled.fraction_missing_information[0] < 1)
+    True
+    """
 
     estimate: Float[np.ndarray, " entries"]
     within: Float[np.ndarray, " entries"]  # the mean of the squared standard errors
@@ -44,10 +68,12 @@ class Pooled:
 
     @property
     def variance(self) -> Float[np.ndarray, " entries"]:
+        """The total variance T: within the tables and between them."""
         return self.within + (1 + 1 / self.tables) * self.between
 
     @property
     def standard_error(self) -> Float[np.ndarray, " entries"]:
+        """The root of :attr:`variance`."""
         return np.asarray(np.sqrt(self.variance))
 
     @property
@@ -59,13 +85,13 @@ class Pooled:
 
     @property
     def rubin_degrees_of_freedom(self) -> Float[np.ndarray, " entries"]:
-        """For a complete table without end: infinite where all fills gave the same estimate."""
+        """Rubin's degrees of freedom, for a very long table: infinite where all fills gave the same estimate."""
         with np.errstate(divide="ignore"):
             return (self.tables - 1) * (1 + 1 / self.relative_increase) ** 2
 
     @property
     def degrees_of_freedom(self) -> Float[np.ndarray, " entries"]:
-        """Of the t interval: Rubin's, or Barnard's and Rubin's where the complete table's are known."""
+        """Degrees of freedom of the t interval: Rubin's, or Barnard and Rubin's if the complete table's are known."""
         rubin = self.rubin_degrees_of_freedom
         complete = self.complete_degrees_of_freedom
         if not np.isfinite(complete):
@@ -86,11 +112,27 @@ class Pooled:
 
     @property
     def relative_efficiency(self) -> Float[np.ndarray, " entries"]:
-        """Of this many filled tables, beside infinitely many."""
+        """Efficiency of this many filled tables relative to infinitely many."""
         return 1 / (1 + self.fraction_missing_information / self.tables)
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "entries 2"]:
-        """Lower and upper end of the confidence interval, by Student's t."""
+        """The confidence interval of every entry, by Student's t.
+
+        Parameters
+        ----------
+        level
+            The confidence, between 0 and 1.
+
+        Returns
+        -------
+        array
+            [entries, 2]: lower and upper ends.
+
+        Examples
+        --------
+        >>> ao.pool([[1.0, 5.0], [1.2, 5.5]], [[0.04, 0.1], [0.05, 0.1]]).interval(0.9).shape
+        (2, 2)
+        """
         if not 0 < level < 1:
             raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
         freedom = np.maximum(self.degrees_of_freedom, 0.1)  # a table of nothing but holes: wide, not infinite
@@ -98,7 +140,23 @@ class Pooled:
         return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
 
     def table(self, level: float = 0.95) -> pd.DataFrame:
-        """Everything above, one line per entry."""
+        """Estimates, standard errors, intervals and what the holes have cost, one line an entry.
+
+        Parameters
+        ----------
+        level
+            The confidence of the intervals, between 0 and 1.
+
+        Returns
+        -------
+        DataFrame
+
+        Examples
+        --------
+        >>> pooled = ao.pool([[1.0], [1.2]], [[0.04], [0.05]], names=["slope"])
+        >>> pooled.table().index.tolist()
+        ['slope']
+        """
         low, high = self.interval(level).T
         columns = {
             "estimate": self.estimate,

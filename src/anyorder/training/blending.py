@@ -1,4 +1,4 @@
-"""One model out of several: members are weighed for every variable by what they say about held-out cells.
+"""One model out of several: members are weighted for every variable by what they say about held-out cells.
 
 p(x_i | x_e) = sum_m w_im p_m(x_i | x_e), with the weights w_i by EM on the log-probabilities of cells that no
 member has seen. Since every factor of a chain is normalised, so is the whole, and each answer stays exact.
@@ -25,41 +25,41 @@ from anyorder.training.trees.growing import random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
 
-JUDGING = 4_000  # questions about held-out rows by which members are weighed,
-JUDGING_CELLS = 100_000  # but no more than fit into so many cells
+QUESTIONS = 4_000  # questions about held-out rows by which members are weighed,
+QUESTION_CELLS = 100_000  # but no more than fit into so many cells
 PRIOR_ROWS = 4.0  # held-out rows that a variable's own weights must outweigh, against those of all variables
 LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
 
 
 @dataclass(frozen=True)
 class Member:
-    """One model as it was judged on held-out rows, and what goes into the blend for it, with equal shares."""
+    """One model as it was scored on held-out rows, and what goes into the blend for it, with equal shares."""
 
     label: str
-    judged: AnyOrderModel
+    trial: AnyOrderModel
     final: list[AnyOrderModel]
 
 
 def blend(
-    encoding: Encoding, protocol: Any, members: list[Member], judges: Rows, seed: int
+    encoding: Encoding, protocol: Any, members: list[Member], held_out: Rows, seed: int
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
     """One model of all members that count, and how they scored on held-out rows."""
-    known, weight = _questions(judges, encoding.schema.partners, seed)
-    index = torch.arange(len(judges)).repeat(-(-len(known) // len(judges)))[: len(known)]
-    asked = judges.take(index)
-    log_probs = np.stack([_log_probs(member.judged, asked.values, known) for member in members])
-    weights = _weights(log_probs, weight.numpy(), len(judges))
+    known, weight = _questions(held_out, encoding.schema.partners, seed)
+    index = torch.arange(len(held_out)).repeat(-(-len(known) // len(held_out)))[: len(known)]
+    asked = held_out.take(index)
+    log_probs = np.stack([_log_probs(member.trial, asked.values, known) for member in members])
+    weights = _weights(log_probs, weight.numpy(), len(held_out))
     weights[weights < LEAST_WEIGHT] = 0
     weights /= weights.sum(axis=0)
-    kept = [place for place in range(len(members)) if weights[place].any()]
+    kept = [number for number in range(len(members)) if weights[number].any()]
     shift = asked.log_det.double().numpy()
     scores = {
-        "members": {member.label: _mean(log_probs[place] + shift, weight) for place, member in enumerate(members)},
-        "weights": {member.label: float(weights[place].mean()) for place, member in enumerate(members)},
+        "members": {member.label: _mean(log_probs[number] + shift, weight) for number, member in enumerate(members)},
+        "weights": {member.label: float(weights[number].mean()) for number, member in enumerate(members)},
         "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
     }
-    parts = [model for place in kept for model in members[place].final]
-    shares = np.concatenate([weights[place] * _even_shares(members[place].final) for place in kept])
+    parts = [model for number in kept for model in members[number].final]
+    shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
     if len(parts) == 1:
         return parts[0], scores
     starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
@@ -80,11 +80,11 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
 
 
 def _questions(
-    judges: Rows, partners: Sequence[int], seed: int
+    held_out: Rows, partners: Sequence[int], seed: int
 ) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
     """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
-    most = max(len(judges), min(JUDGING, JUDGING_CELLS // judges.values.shape[1]))
-    observed = judges.observed.repeat(-(-most // len(judges)), 1)[:most]
+    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]))
+    observed = held_out.observed.repeat(-(-most // len(held_out)), 1)[:most]
     generator = np.random.default_rng([seed, 7])
     chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
     asked = (observed & allowed_targets(chosen, partners)).double()
@@ -115,8 +115,8 @@ def _weights(
     flat = log_probs.reshape(members, -1)
     common = blend_weights(flat, even, PRIOR_ROWS, counts=weight.reshape(-1) * scale)
     own = [
-        blend_weights(log_probs[:, :, place], common, PRIOR_ROWS, counts=weight[:, place] * scale * variables)
-        for place in range(variables)
+        blend_weights(log_probs[:, :, variable], common, PRIOR_ROWS, counts=weight[:, variable] * scale * variables)
+        for variable in range(variables)
     ]
     return np.stack(own, axis=1)
 

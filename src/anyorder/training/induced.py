@@ -171,14 +171,14 @@ def edge_weights(known: Bool[Tensor, "batch variables"], protocol: Canonical) ->
     rank = protocol.ranks(variables).to(known.device)
     greatest = torch.where(known, rank, -1).amax(dim=1, keepdim=True)
     size = known.sum(dim=1, keepdim=True).double()
-    place = rank.double()
+    position = rank.double()
     # log of (i + 2) C(i + 1, |e| + 1); in logarithms, since C overflows long before an image is that small.
     walked = rank > greatest
     log_cost = (
-        (place + 2).log()
-        + torch.lgamma(place + 2)
+        (position + 2).log()
+        + torch.lgamma(position + 2)
         - torch.lgamma(size + 2)
-        - torch.lgamma((place - size + 1).clamp(min=1))
+        - torch.lgamma((position - size + 1).clamp(min=1))
     )
     score = (-log_cost).masked_fill(~walked, -torch.inf)
     # A row with nothing to walk is all -inf, whose softmax is not a number; it becomes zero.

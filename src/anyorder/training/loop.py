@@ -1,10 +1,10 @@
 """The training loop, top to bottom.
 
-One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average
-so far, the optimiser and its generators, one for rows and masks and one for dropout. It can be written to a checkpoint
-after any step and goes on from there to the very same end. Learning is judged on a fixed, seeded set of queries about
-held-out rows; when that stops improving the best weights are taken back and the learning rate falls, and after a few
-such falls training ends.
+One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average so
+far, the optimiser and its generators, one for rows and masks and one for dropout. It can be written to a checkpoint
+after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
+queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
+after a few such falls training ends.
 """
 
 from __future__ import annotations

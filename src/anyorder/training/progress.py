@@ -1,4 +1,4 @@
-"""A progress bar for long work: what is running, how good it is, how long it will still take at the most."""
+"""A progress bar for long work: what is running, how good it is, how long it will still take at most."""
 
 from __future__ import annotations
 

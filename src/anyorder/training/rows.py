@@ -50,7 +50,7 @@ class RowSource(Protocol):
         """The rows of these numbers."""
 
     def to(self, device: torch.device) -> RowSource:
-        """The same rows on a device."""
+        """These rows on another device."""
 
     def update(self, digest: Digest) -> None:
         """Tell a hash what the rows are, so that a checkpoint of other data is not resumed."""

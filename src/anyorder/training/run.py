@@ -10,7 +10,7 @@ from anyorder.errors import UserError
 
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> None:
-    """What every fit is told about its run must make sense."""
+    """Refuse settings of a run that make no sense, for every kind of fit."""
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
         raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
     if resume and checkpoint is None:

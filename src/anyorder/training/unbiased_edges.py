@@ -25,20 +25,20 @@ from anyorder.variables.missingness import partner_known, without_partner
 
 
 @dataclass(frozen=True)
-class FairEdges:
+class UnbiasedEdges:
     """Known sets, and the weight of each variable as a target given its row's set."""
 
     known: Bool[Tensor, "batch variables"]
     weight: Float[Tensor, "batch variables"]
 
 
-def fair_edges(drawn: Known, observed: Bool[Tensor, "batch variables"], partners: Sequence[int]) -> FairEdges:
+def unbiased_edges(drawn: Known, observed: Bool[Tensor, "batch variables"], partners: Sequence[int]) -> UnbiasedEdges:
     """Edges for rows with these cells; ``drawn`` must not depend on ``observed``."""
     chosen = without_partner(drawn.known, drawn.next, partners)
     # Nothing is asked of a row for which the masking drew no target; every other set allows at least that one.
     allowed = allowed_targets(chosen, partners) & (drawn.next >= 0)[:, None]
     share = allowed / allowed.sum(dim=1, keepdim=True).clamp(min=1)
-    return FairEdges(recorded(chosen, observed, partners), share * observed)
+    return UnbiasedEdges(recorded(chosen, observed, partners), share * observed)
 
 
 def recorded(
@@ -46,7 +46,7 @@ def recorded(
 ) -> Bool[Tensor, "batch variables"]:
     """What is known of a row once these variables are looked at.
 
-    An indicator is known if it was chosen, and in place of its column where that was chosen and is missing.
+    An indicator is known if it was chosen, and instead of its column where that was chosen and is missing.
     """
     return (chosen & observed) | partner_known(chosen & ~observed, partners)
 

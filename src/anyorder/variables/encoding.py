@@ -140,7 +140,10 @@ class Encoding:
         return self.codec(name).encode(series, self.schema.missing)
 
     def encode_value(self, name: str, value: object, *, evidence: bool = False) -> float:
-        """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"; ``evidence`` as above."""
+        """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01".
+
+        ``evidence``: it is only ever given, so among whole numbers it may be a fraction.
+        """
         return self.codec(name).encode_one(value, self.schema.missing, evidence=evidence)
 
     def decode(self, values: Float[np.ndarray, "rows variables"], index: pd.Index[Any] | None = None) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""What to do about a column, in the words of both faces: Python's argument and the command line's option."""
+"""What to do about a column, in the words of both interfaces: Python's argument and the command line's option."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def mark_holes(
 
 
 def with_own_indicators(schema: Schema, mask: Bool[np.ndarray, "rows variables"]) -> Bool[np.ndarray, "rows variables"]:
-    """``mask`` with the indicator of every cell in it: whoever is told a cell is told whether it is there."""
+    """``mask`` with the indicator of every cell in it: whoever knows a cell knows whether it is there."""
     whole = mask.copy()
     for column, indicator in schema.pairs.items():
         whole[:, indicator] |= mask[:, column]

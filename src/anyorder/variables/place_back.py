@@ -2,7 +2,7 @@
 
 The column may differ from the one the model was fitted on: float64 instead of float32, texts instead of dates. Its
 dtype stays where it can hold the new values; else it moves to a wider one that holds the old cells exactly, and
-at last to Python objects.
+finally to Python objects.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ranges and sets of one variable's values: as a user says them, and the model values that they stand for.
 
 A codec turns one into the other (:meth:`~anyorder.variables.codecs.base.Codec.between`). What lies beyond the bounds of
-a variable is nothing: an event of probability 0, and no evidence.
+a variable cannot happen: an event of probability 0, and no evidence.
 """
 
 from __future__ import annotations
@@ -24,10 +24,24 @@ SLACK = 64 * float(np.finfo(np.float64).eps)  # an end on a spike counts whole, 
 
 @dataclass(frozen=True)
 class Between:
-    """``low`` <= variable <= ``high``; an end that is None is open to infinity.
+    """A range as evidence or event: ``low`` <= variable <= ``high``.
 
-    Both ends belong to the range. ``low_open`` and ``high_open`` leave an end out (``age > 30``), which matters only
-    where one value alone has a probability: whole numbers, levels, spikes.
+    Evidence on ranges is answered by draws, so give a value where you have one.
+
+    Parameters
+    ----------
+    low, high
+        The ends, in the units of the data; None is open to infinity.
+    low_open, high_open
+        Leave an end out (``age > 30``). It matters only where one value alone has a probability: whole numbers, levels,
+        spikes.
+
+    Examples
+    --------
+    >>> model.given(rooms=ao.Between(7, None))["price"].mean() > model["price"].mean()
+    True
+    >>> str(ao.Between(30, 40))
+    '30..40'
     """
 
     low: Any = None
@@ -52,7 +66,21 @@ class Between:
 
 @dataclass(frozen=True, init=False)
 class OneOf:
-    """The variable has one of these values."""
+    """A set as evidence or event: the variable has one of these values.
+
+    Parameters
+    ----------
+    *levels
+        The values. Of a continuous variable a single value has no probability; take :class:`Between` there.
+
+    Examples
+    --------
+    >>> few, many = model.given(rooms=ao.OneOf(3, 4)), model.given(rooms=ao.OneOf(7, 8))
+    >>> few["price"].mean() < many["price"].mean()
+    True
+    >>> 0 < model.prob("rooms={3, 4}") < 1
+    True
+    """
 
     levels: tuple[Any, ...]
 

@@ -78,7 +78,7 @@ class Variable:
     written where the column held neither: "text" for numbers, "date" for Python dates, a strftime pattern for times
     as text. ``categories`` and ``ordered`` restore a pandas category column, unused categories included.
     ``atoms`` are the values that a spiked (or integer) variable often has exactly. ``bounds`` are the least and the
-    greatest value of a number, None where there is none; ``declared`` says that the user told them, not the data.
+    greatest value of a number, None where there is none; ``declared`` says that the user gave them, not the data.
     ``indicates`` names the column whose absence this (boolean) variable says: see
     :mod:`anyorder.variables.missingness`.
     """
@@ -226,13 +226,13 @@ class Schema:
     @cached_property
     def pairs(self) -> dict[int, int]:
         """The position of each column that has an indicator, and that of its indicator."""
-        return {self._positions[v.indicates]: place for place, v in enumerate(self.variables) if v.indicates}
+        return {self._positions[v.indicates]: index for index, v in enumerate(self.variables) if v.indicates}
 
     @cached_property
     def partners(self) -> tuple[int, ...]:
         """For a column its indicator, for an indicator its column, else -1; empty where there are no indicators."""
         both = self.pairs | {indicator: column for column, indicator in self.pairs.items()}
-        return tuple(both.get(place, -1) for place in range(len(self.variables))) if both else ()
+        return tuple(both.get(index, -1) for index in range(len(self.variables))) if both else ()
 
     def __len__(self) -> int:
         return len(self.variables)

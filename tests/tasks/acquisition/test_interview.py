@@ -43,17 +43,17 @@ def session(model_file: Path) -> Interview:
     return Interview(model.core, Setup(about=("risk",)), draws=64)
 
 
-def test_answers_narrow_the_belief_and_undo_brings_it_back(session: Interview) -> None:
-    before = float(session.belief()["risk"].std())
+def test_answers_narrow_the_posterior_and_undo_brings_it_back(session: Interview) -> None:
+    before = float(session.posterior()["risk"].std())
     first = session.next().best
     assert first in ("age", "smokes")
     session.answer("age", {"age": "60"})
     session.answer("smokes", {"smokes": "yes"})
-    assert float(session.belief()["risk"].std()) < 0.6 * before
+    assert float(session.posterior()["risk"].std()) < 0.6 * before
     session.undo()
     session.undo()
     assert session.undo() is None
-    assert float(session.belief()["risk"].std()) == before
+    assert float(session.posterior()["risk"].std()) == before
 
 
 def test_skipped_questions_come_back_once_and_unknown_ones_never(session: Interview) -> None:
@@ -113,9 +113,9 @@ def test_wrong_answers_are_refused_and_strange_ones_remarked(session: Interview)
 
 def test_a_range_narrows_too(session: Interview) -> None:
     session.setup = Setup(about=("risk",), candidates=("age", "smokes"))
-    before = float(session.belief()["risk"].std())
+    before = float(session.posterior()["risk"].std())
     session.answer("age", {"age": "60..65"})
-    assert float(session.belief()["risk"].std()) < before
+    assert float(session.posterior()["risk"].std()) < before
     assert session.next().best == "smokes"
 
 

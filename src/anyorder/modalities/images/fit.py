@@ -87,11 +87,11 @@ def fit_images(
             raise UserError(
                 f"fitting needs two pictures at least, one to learn from and one to judge by, got {len(array)}"
             )
-        judges, array = array[order[:kept_back]], array[order[kept_back:]]
+        held_out, array = array[order[:kept_back]], array[order[kept_back:]]
     else:
-        judges, _ = check_pictures(validation, levels)
-        if judges.shape[1:] != array.shape[1:]:
-            raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
+        held_out, _ = check_pictures(validation, levels)
+        if held_out.shape[1:] != array.shape[1:]:
+            raise UserError(f"validation has pictures of {held_out.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
     # A pixel can be answered for at once only by a network that couples channels, with a head on a lattice.
     couples = "coupled" in option_names(networks.of(options.network))
@@ -119,7 +119,7 @@ def fit_images(
         options,
         masking,
         PictureRows(core, array),
-        PictureRows(core, judges),
+        PictureRows(core, held_out),
         modality=ImageModel.modality,
         unit="nats per value, held-out pictures, random queries",
         data={"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},

@@ -60,7 +60,7 @@ class ImageModel(FittedModel):
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """The masking modes that the model can be told of."""
+        """The masking modes that the model can answer in."""
         return tuple(self.card["pictures"].get("modes", ()))
 
     def fill(
@@ -198,10 +198,10 @@ class ImageModel(FittedModel):
         sampler = replace(sampler, watch=lambda *now: seen.append(now))
         drawn = drawn_rows(core, encoded(core, stack), Query(given, ~given), seed=seed, sampler=sampler)
         moments = []
-        for so_far, told, features in seen:
+        for so_far, there, features in seen:
             expected = self.core.heads.distribution(features, 0).mean().to(so_far.dtype)
-            now = shades(self.core, torch.where(told, so_far, expected))[0].reshape(self.shape)
-            moments.append(Moment(decoded(self.core, so_far)[0], told[0].cpu().numpy().reshape(self.shape), now))
+            now = shades(self.core, torch.where(there, so_far, expected))[0].reshape(self.shape)
+            moments.append(Moment(decoded(self.core, so_far)[0], there[0].cpu().numpy().reshape(self.shape), now))
         last = decoded(self.core, torch.from_numpy(drawn))[0]
         return [*moments, Moment(last, np.ones(self.shape, dtype=bool), last.astype(np.float64))]
 
@@ -278,8 +278,8 @@ class ImageModel(FittedModel):
             known = masks_of_size(torch.full((len(values),), int(count)), variables, generator)
             total = 0.0
             for rows in row_chunks(self.core, len(values)):
-                part, told = values[rows].to(self.core.device), known[rows].to(self.core.device)
-                total -= float(self.core.log_prob_beside(part, told).double().where(~told, 0.0).sum())
+                part, given = values[rows].to(self.core.device), known[rows].to(self.core.device)
+                total -= float(self.core.log_prob_beside(part, given).double().where(~given, 0.0).sum())
             surprise.append(total / int((~known).sum()))
         # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
         curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
@@ -353,7 +353,7 @@ class ImageModel(FittedModel):
         if mode is None:
             return self.core
         if not self.modes:
-            raise UserError(f"this model knows of no masking modes, so it cannot be told {mode!r}; leave mode out")
+            raise UserError(f"this model knows of no masking modes, so it cannot answer in {mode!r}; leave mode out")
         if mode not in self.modes:
             raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
         return self.core.in_mode(self.modes.index(mode))

@@ -31,7 +31,7 @@ def shades(pictures: Any, levels: int) -> UInt8[np.ndarray, "pictures height wid
 def hidden(
     pictures: UInt8[np.ndarray, "pictures height width 3"], known: Bool[np.ndarray, "pictures height width"]
 ) -> UInt8[np.ndarray, "pictures height width 3"]:
-    """The same with a colour of its own where nothing is known."""
+    """Mark the pixels that are not known with a colour of their own."""
     return np.where(known[..., None], pictures, np.array(UNKNOWN, dtype=np.uint8))
 
 
@@ -50,7 +50,7 @@ def grid(
 
 def strip(moments: Sequence[Moment], levels: int, columns: int = 10, scale: int = 3) -> UInt8[np.ndarray, "h w 3"]:
     """What there is at some moments, above what the model then expects of the whole (SFARM Figure 1)."""
-    chosen = [moments[place] for place in np.unique(np.linspace(0, len(moments) - 1, columns).round().astype(int))]
+    chosen = [moments[index] for index in np.unique(np.linspace(0, len(moments) - 1, columns).round().astype(int))]
     known = np.stack([_whole(moment) for moment in chosen])
     above = hidden(shades(np.stack([moment.picture for moment in chosen]), levels), known)
     below = shades(np.stack([moment.expected for moment in chosen]), levels)

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 def energy_score(draws: Array, truth: Array, known: NDArray[np.bool_], most: float) -> Array:
-    """Of each picture; ``draws`` are [draws, pictures, height, width], two at least."""
+    """The energy score of each picture; ``draws`` are [draws, pictures, height, width], two at least."""
     if len(draws) < 2:
         raise UserError(f"the energy score compares draws with each other: give two or more, got {len(draws)}")
     missing = ~known.reshape(len(truth), -1)

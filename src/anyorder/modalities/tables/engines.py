@@ -32,8 +32,8 @@ from anyorder.training.loop import Trainer
 from anyorder.training.progress import trees_bar
 from anyorder.training.rows import Rows, encoded_rows
 from anyorder.training.trees.classes import tree_head
-from anyorder.training.trees.growing import Judged, all_rows, grow_trees, judge_trees
-from anyorder.training.trees.options import JUDGED, Clock, TreeOptions, tree_seconds
+from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
+from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions, tree_seconds
 from anyorder.variables.codecs import Codec, Space, WarpName
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
@@ -132,7 +132,7 @@ def _grown_and_blended(
         core = winner.finish().cpu()
         encoding = core.encoding
         heads = [core.heads.of(variable) for variable in range(core.variables)]
-    rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
+    rows, held_out = encoded_rows(encoding, training), encoded_rows(encoding, validation)
     growing = options.trees
     deadline = None
     if options.training.minutes is not None:
@@ -143,22 +143,22 @@ def _grown_and_blended(
     if options.training.steps is not None:
         growing = replace(growing, rounds=min(growing.rounds, options.training.steps))
     forest = _Forest(encoding, heads, rows, growing, seed)
-    final = all_rows(rows, judges) if len(job.table) <= growing.refit_below else rows
+    final = all_rows(rows, held_out) if len(job.table) <= growing.refit_below else rows
     with trees_bar(job.run.progress, (1 + growing.members) * len(heads)) as advance:
-        clock = Clock((JUDGED + growing.members) * len(heads), deadline, stop)
-        judged = forest.judged(judges, clock, advance)
-        grown = [forest.grown(number, final, judged, clock, advance) for number in range(growing.members)]
+        clock = Clock((TRIAL_COST + growing.members) * len(heads), deadline, stop)
+        trial = forest.trial(held_out, clock, advance)
+        grown = [forest.grown(number, final, trial, clock, advance) for number in range(growing.members)]
     protocol = protocols.build(options.protocol)
     members = [] if winner is None else [Member("neural", core, [core])]
     models = [AnyOrderModel(encoding, network, own, protocol).eval() for own, network in grown]
-    members.append(Member("trees", AnyOrderModel(encoding, judged.network, judged.heads, protocol).eval(), models))
+    members.append(Member("trees", AnyOrderModel(encoding, trial.network, trial.heads, protocol).eval(), models))
     with torch_threads(options.training.threads):
-        return blend(encoding, protocol, members, judges, seed)
+        return blend(encoding, protocol, members, held_out, seed)
 
 
 @dataclass(frozen=True)
 class _Forest:
-    """All sets of trees of one table: the same variables, bins at shifted places, other subsets shown."""
+    """All sets of trees of one table: the same variables, shifted bins, other subsets shown."""
 
     encoding: Encoding
     heads: Sequence[Head]
@@ -175,7 +175,7 @@ class _Forest:
     def _cells(self) -> list[Float[np.ndarray, " cells"]]:
         """The known cells of every variable, in model units."""
         values, observed = self.rows.values.numpy(), self.rows.observed.numpy()
-        return [values[observed[:, place], place] for place in range(values.shape[1])]
+        return [values[observed[:, index], index] for index in range(values.shape[1])]
 
     @cached_property
     def nominal(self) -> list[bool]:
@@ -185,15 +185,15 @@ class _Forest:
             for codec in self.encoding.codecs
         ]
 
-    def judged(self, judges: Rows, clock: Clock, advance: Callable[[], None]) -> Judged:
+    def trial(self, held_out: Rows, clock: Clock, advance: Callable[[], None]) -> TrialTrees:
         heads = self._bins(0)
         layout = layout_of(self.encoding.schema, heads)
-        return judge_trees(
-            heads, layout, self.nominal, self.rows, judges, self.options, seed=self.seed, clock=clock, advance=advance
+        return grow_trial_trees(
+            heads, layout, self.nominal, self.rows, held_out, self.options, seed=self.seed, clock=clock, advance=advance
         )
 
     def grown(
-        self, number: int, rows: Rows, judged: Judged, clock: Clock, advance: Callable[[], None]
+        self, number: int, rows: Rows, trial: TrialTrees, clock: Clock, advance: Callable[[], None]
     ) -> tuple[list[Head], BoostedTrees]:
         heads = self._bins(number)
         layout = layout_of(self.encoding.schema, heads)
@@ -202,12 +202,12 @@ class _Forest:
             layout,
             self.nominal,
             rows,
-            judged.plans,
+            trial.plans,
             self.options,
             seed=self.seed + number,
             clock=clock,
             advance=advance,
-            instead=judged if number == 0 else None,  # the first have the bins that were judged
+            instead=trial if number == 0 else None,  # the first have the bins of the trial
         )
 
     def _bins(self, number: int) -> list[Head]:

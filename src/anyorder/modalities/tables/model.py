@@ -569,9 +569,9 @@ class TableModel(FittedModel):
 
     def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
-        for place, variable in enumerate(self.schema.variables):
+        for index, variable in enumerate(self.schema.variables):
             low, high = variable.bounds
-            rows = np.flatnonzero(ruled_out[:, place])
+            rows = np.flatnonzero(ruled_out[:, index])
             if (low is None and high is None) or not len(rows):
                 continue
             numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]

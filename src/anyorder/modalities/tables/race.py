@@ -91,13 +91,13 @@ def _prepared(
     """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
     options = job.options
     encoding = Encoding.fit(training, job.schema, cast(WarpName, warp))
-    rows, judges = encoded_rows(encoding, training), encoded_rows(encoding, validation)
+    rows, held_out = encoded_rows(encoding, training), encoded_rows(encoding, validation)
     heads = [head_for(codec, options.components, options.heads) for codec in encoding.codecs]
     reals = sum(head.levels == 0 for head in heads)
     network = {**networks.of(options.network).defaults(warp, reals), **options.network}
     model = AnyOrderModel.build(encoding, heads, network, protocols.build(options.protocol), seed=job.run.seed)
     model.network.prepare(rows.values, rows.observed)
-    return model, _masking(options.masking, model, rows), rows, judges
+    return model, _masking(options.masking, model, rows), rows, held_out
 
 
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
@@ -132,7 +132,7 @@ def split_rows(options: TableOptions, table: pd.DataFrame, seed: int) -> tuple[p
 
 
 def _share(options: Options, share: float) -> Options:
-    """The same options with that share of the budget."""
+    """Copy the options with that share of the budget."""
     minutes = None if options.minutes is None else options.minutes * share
     steps = None if options.steps is None else max(1, round(options.steps * share))
     return replace(options, minutes=minutes, steps=steps)

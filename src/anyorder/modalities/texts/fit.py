@@ -79,19 +79,19 @@ def fit_text(
     alphabet = Alphabet.of(text, unit)
     codes = codes_of(alphabet, text)
     if validation is None:
-        held_out = max(length, round(options.validation_share * len(codes)))
-        if len(codes) < held_out + length:
+        kept_back = max(length, round(options.validation_share * len(codes)))
+        if len(codes) < kept_back + length:
             raise UserError(
                 f"a corpus needs two windows of {length} characters at least, one to learn from and one to judge by; "
                 f"got {len(codes)} characters: make length smaller or give more text"
             )
-        codes, judges = codes[:-held_out], codes[-held_out:]
+        codes, held_out = codes[:-kept_back], codes[-kept_back:]
     else:
-        judges = codes_of(alphabet, read_corpus(validation))
+        held_out = codes_of(alphabet, read_corpus(validation))
     core = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
     auto = options.masking.get("name") == "auto"
     # Evenly spread over the held-out text, none twice.
-    rows = WindowRows(Windows(judges, length))
+    rows = WindowRows(Windows(held_out, length))
     spread = torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique()
     core, card = run_fit(
         run,

@@ -99,7 +99,7 @@ class TextModel(FittedModel):
         """
         holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
         codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
-        count, places = 1 if draws is None else whole("draws", draws), tuple(np.flatnonzero(holes).tolist())
+        count, filled = 1 if draws is None else whole("draws", draws), tuple(np.flatnonzero(holes).tolist())
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
         generator = seeded(self.core, seed)
@@ -109,7 +109,7 @@ class TextModel(FittedModel):
             values[:, window], nats[:, window] = part, nats[:, window] + chances
             known[window] |= asked
         fillings = [
-            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()), places)
+            Filling(self.alphabet.decode(row.long().numpy()), tuple(chance.exp().tolist()), float(chance.sum()), filled)
             for row, chance in zip(values, nats, strict=True)
         ]
         return fillings[0] if draws is None else fillings

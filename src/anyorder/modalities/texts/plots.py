@@ -20,7 +20,7 @@ def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str])
     """The text as it was asked, then each way to fill it, one below the other, in lines of equal length."""
     blocks: list[tuple[str, str, dict[int, float]]] = [("asked", asked, {})]
     for name, one in zip(names, fillings, strict=True):
-        blocks.append((name, one.text, {place: one.confidence[place] for place in one.holes}))
+        blocks.append((name, one.text, {position: one.confidence[position] for position in one.holes}))
     lines = -(-max(len(asked), 1) // COLUMNS)
     height = len(blocks) * (lines + 0.8) + 1.6
     figure = new_figure(0.105 * (COLUMNS + 8) + 0.2, 0.21 * height + 0.1)
@@ -31,12 +31,12 @@ def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str])
     row = 0.6
     for name, text, filled in blocks:
         axes.text(-7.5, row, name, color=SOFT, fontsize=8, va="center")
-        for place, character in enumerate(text):
-            x, y = place % COLUMNS + 0.5, row + place // COLUMNS
-            if place in filled:
-                axes.add_patch(_box(x, y, filled[place]))
-            colour = "white" if filled.get(place, 0.0) > 0.55 else INK
-            weight = "bold" if place in filled else "normal"
+        for position, character in enumerate(text):
+            x, y = position % COLUMNS + 0.5, row + position // COLUMNS
+            if position in filled:
+                axes.add_patch(_box(x, y, filled[position]))
+            colour = "white" if filled.get(position, 0.0) > 0.55 else INK
+            weight = "bold" if position in filled else "normal"
             character = character if character.isprintable() else "·"
             where = {"ha": "center", "va": "center", "family": "monospace"}
             axes.text(x, y, character, fontsize=9, color=colour, weight=weight, **where)  # type: ignore[arg-type]

@@ -59,9 +59,9 @@ class Cache:
         self.count = count
 
     def choose(self, index: Int[Tensor, "batch tokens"]) -> None:
-        """Each row's tokens of these places, in that order."""
-        places = index[:, None, :, None].expand(-1, self._keys.shape[1], -1, self._keys.shape[3])
-        self._keys, self._values = self.keys.gather(2, places), self.values.gather(2, places)
+        """Keep each row's tokens at these positions, in that order."""
+        positions = index[:, None, :, None].expand(-1, self._keys.shape[1], -1, self._keys.shape[3])
+        self._keys, self._values = self.keys.gather(2, positions), self.values.gather(2, positions)
         self.count = index.shape[1]
 
 

@@ -45,11 +45,13 @@ def coupled(
     shifted.append(means[..., 1, :] + slopes[..., 0, :] * red)
     green = torch.where(known[..., 1, None], seen[..., 1, :], shifted[1].clamp(-1, 1))
     shifted.append(means[..., 2, :] + slopes[..., 1, :] * red + slopes[..., 2, :] * green)
-    told = [logits]
+    posterior = [logits]
     for channel in range(CHANNELS - 1):
         mass = _log_mass(seen[..., channel, :], shifted[channel], scales[..., channel, :], levels)
-        told.append(told[-1] + weight[..., channel, :] * mass)
-    return torch.stack([torch.cat([told[c], shifted[c], scales[..., c, :]], dim=-1) for c in range(CHANNELS)], dim=-2)
+        posterior.append(posterior[-1] + weight[..., channel, :] * mass)
+    return torch.stack(
+        [torch.cat([posterior[c], shifted[c], scales[..., c, :]], dim=-1) for c in range(CHANNELS)], dim=-2
+    )
 
 
 def _log_mass(value: Tensor, mean: Tensor, log_scale: Tensor, levels: int) -> Tensor:

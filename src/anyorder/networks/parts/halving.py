@@ -1,8 +1,8 @@
-"""Which class? Asked as a game of halves: a tree of yes/no questions, each about the classes still in play.
+"""Classes found by halving: a tree of yes/no questions, each about the classes still in play.
 
-For ordered classes (bins of a number, levels with an order) every question parts a run of neighbours in two of about
+For ordered classes (bins of a number, levels with an order) every question splits a run of neighbours in two of about
 equal counts, so that log2(K) boosters see each cell and the first, coarse ones learn from all of them; atoms are
-parted from the continuum first. Levels without an order have no neighbours: one question names them all.
+split from the continuum first. Levels without an order have no neighbours: one question names them all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking ahead: one call tells the next steps of a chain, if guesses at them are right, and what may come after.
+"""Looking ahead: one call predicts the next steps of a chain, in case guesses at them are right, and what follows.
 
 The contract behind :mod:`anyorder.model.speculative`. What is settled lies behind; k values are guessed for the steps
 that come next. One call answers, for every number i = 0..k of guesses that may turn out to be right, the variables of
@@ -29,9 +29,9 @@ class Lookahead(ABC):
 
     def upcoming(self, steps: int) -> Int[Tensor, "batch steps"]:
         """The variables of each row's next steps, padding behind its end."""
-        place = self.reached[:, None] + torch.arange(steps, device=self.reached.device)
+        position = self.reached[:, None] + torch.arange(steps, device=self.reached.device)
         there = torch.nn.functional.pad(self.chain.order, (0, 1), value=PAD)
-        return there.gather(1, place.clamp(max=self.chain.steps))
+        return there.gather(1, position.clamp(max=self.chain.steps))
 
     @abstractmethod
     def look(self, guesses: Float[Tensor, "batch guesses"], reach: int) -> Float[Tensor, "batch right reach width"]:
@@ -56,9 +56,9 @@ class BesideLookahead(Lookahead):
         self.guesses = guesses
         count = guesses.shape[1]
         targets = self.upcoming(count + reach)
-        told = [self._told(torch.full_like(self.reached, right)) for right in range(count + 1)]
+        contexts = [self._answered(torch.full_like(self.reached, right)) for right in range(count + 1)]
         paths = [self._path(right, self.chain.prefix.shape[1] + self.chain.steps) for right in range(count + 1)]
-        values, known = torch.cat([part[0] for part in told]), torch.cat([part[1] for part in told])
+        values, known = torch.cat([part[0] for part in contexts]), torch.cat([part[1] for part in contexts])
         path = torch.cat(paths)
         path = path[:, int((path == PAD).all(dim=0).sum()) :]  # padding that all rows share
         beside: Tensor = self.network.beside(values, known, path)
@@ -69,18 +69,18 @@ class BesideLookahead(Lookahead):
 
     def settle(self, right: Tensor, value: Tensor) -> None:
         next_ = self.upcoming(self.guesses.shape[1] + 1).gather(1, right[:, None])
-        values, known = self._told(right)
+        values, known = self._answered(right)
         now = members(next_, self.chain.variables)
         self.values = torch.where(now, value[:, None].to(values.dtype), values)
         self.known = known | now
         self.reached = (self.reached + right + 1).clamp(max=self.chain.steps)
 
-    def _told(self, right: Tensor) -> tuple[Tensor, Tensor]:
+    def _answered(self, right: Tensor) -> tuple[Tensor, Tensor]:
         """Values and what is known of them once the first ``right`` guesses of each row count as right."""
         count = self.guesses.shape[1]
         target = self.upcoming(count)
-        place = torch.arange(count, device=right.device)
-        target = target.where((target != PAD) & (place < right[:, None]), self.chain.variables)
+        position = torch.arange(count, device=right.device)
+        target = target.where((target != PAD) & (position < right[:, None]), self.chain.variables)
         values = torch.nn.functional.pad(self.values, (0, 1)).scatter(1, target, self.guesses.to(self.values.dtype))
         return values[:, :-1], self.known | members(
             target.where(target < self.chain.variables, PAD), self.chain.variables
@@ -89,8 +89,8 @@ class BesideLookahead(Lookahead):
     def _path(self, right: int, width: int) -> Tensor:
         """What is known then, in reading order: the evidence, then the steps behind; padded to ``width``."""
         path = torch.cat([self.chain.prefix, self.chain.order], dim=1)
-        place = torch.arange(path.shape[1], device=path.device)
-        behind = (place < self.chain.prefix.shape[1] + (self.reached + right)[:, None]) & (path != PAD)
-        order = ordered(behind, place.expand_as(path), pad_left=True)
+        position = torch.arange(path.shape[1], device=path.device)
+        behind = (position < self.chain.prefix.shape[1] + (self.reached + right)[:, None]) & (path != PAD)
+        order = ordered(behind, position.expand_as(path), pad_left=True)
         read = path.gather(1, order.clamp(min=0)).where(order != PAD, PAD)
         return torch.nn.functional.pad(read, (width - read.shape[1], 0), value=PAD)

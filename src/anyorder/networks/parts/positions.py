@@ -1,8 +1,8 @@
 """Where a token stands: a learned vector a variable, or rotary, an angle in attention, so that only distances count.
 
 Rotary: each pair of a head's numbers is turned by position times a frequency; the product of a turned query and a
-turned key depends on the difference of their positions alone. What is learned of one place of a text then holds for
-all. On a grid (pictures) the pairs are shared out among its axes.
+turned key depends on the difference of their positions alone. What is learned of one position of a text then holds for
+all. On a grid (pictures) the pairs are divided among its axes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Turn:
 
 
 class Rotary(nn.Module):
-    """The angles of every variable's place; a token that holds no variable (the start) is not turned."""
+    """The angles of every variable's position; a token that holds no variable (the start) is not turned."""
 
     def __init__(self, layout: Layout, head: int) -> None:
         super().__init__()
@@ -45,8 +45,9 @@ class Rotary(nn.Module):
                 "take fewer heads, or positions = 'learned'"
             )
         waves = SLOWEST ** -(torch.arange(pairs, dtype=torch.float64) / pairs)
-        places = torch.cartesian_prod(*(torch.arange(size, dtype=torch.float64) for size in grid)).view(-1, len(grid))
-        angles = (places[:, :, None] * waves).flatten(1)
+        axes = (torch.arange(size, dtype=torch.float64) for size in grid)
+        positions = torch.cartesian_prod(*axes).view(-1, len(grid))
+        angles = (positions[:, :, None] * waves).flatten(1)
         # Numbers that the axes cannot share out evenly stay as they are, and so does the last row: no variable.
         angles = nn.functional.pad(angles, (0, head // 2 - angles.shape[1], 0, 1))
         self.cosine: Tensor

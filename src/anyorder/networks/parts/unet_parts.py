@@ -1,4 +1,4 @@
-"""Parts of U-Nets: residual blocks that hear of the step, attention, resolution changes, squares of pixels.
+"""Parts of U-Nets: residual blocks conditioned on the step, attention, resolution changes, squares of pixels.
 
 Shared by the mask network of pictures and by the baselines that the SFARM paper builds from the same parts.
 """

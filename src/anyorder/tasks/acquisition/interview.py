@@ -1,4 +1,4 @@
-"""An interview: the model asks, someone answers, and what is believed of the target narrows.
+"""An interview: the model asks, someone answers, and the posterior of the target narrows.
 
 The state is the list of turns alone, so that undoing is forgetting the last one and resuming is reading the list. A
 transcript also holds what the interview is about and its rules, so that it goes on as it began.
@@ -34,11 +34,15 @@ Outcome = Literal["told", "answered", "skipped", "unknown"]
 
 @dataclass(frozen=True)
 class Turn:
-    """What came of one question, or was told without one. ``told`` holds answers as they were typed, by column."""
+    """What came of one question, or was volunteered without one. ``answers`` are as they were typed, by column."""
 
     name: str
     outcome: Outcome
-    told: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, by the names that transcripts use."""
+        return {"name": self.name, "outcome": self.outcome, "told": dict(self.answers)}
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,32 @@ class Setup:
 
 @dataclass
 class Interview:
-    """Questions to one case about some target, with costs, a budget and a rule when to stop."""
+    """Questions to one case about some target, with costs, a budget and a rule when to stop.
+
+    For one case and one person at a time: to rank questions for a row of a table, ask
+    :meth:`TableModel.next_question <anyorder.modalities.tables.model.TableModel.next_question>`.
+
+    Parameters
+    ----------
+    model
+        The ``core`` of a table model.
+    setup
+        What the interview is about, and its rules.
+    draws, seed
+        How many draws stand for a candidate's answers, and what decides them.
+    turns
+        What came of the questions so far.
+
+    Examples
+    --------
+    >>> from anyorder.tasks.acquisition.interview import Interview, Setup
+    >>> session = Interview(model.core, Setup(about=("price",)), draws=64)
+    >>> session.next().best
+    'rooms'
+    >>> session.answer("rooms", {"rooms": "6"})
+    >>> session.posterior()["price"].std() < session.prior("price").std()
+    True
+    """
 
     model: AnyOrderModel
     setup: Setup
@@ -92,12 +121,12 @@ class Interview:
 
     @property
     def known(self) -> dict[str, str]:
-        """All that has been told, by column."""
-        return {column: said for turn in self.turns for column, said in turn.told.items()}
+        """All answers so far, by column."""
+        return {column: said for turn in self.turns for column, said in turn.answers.items()}
 
     @property
     def spent(self) -> float:
-        """The cost of what was answered, each measurement once; what was told, skipped or unknown costs nothing."""
+        """The cost of what was asked and answered, each measurement once; anything else costs nothing."""
         return sum(self.measurements.cost(name) for name in {t.name for t in self.turns if t.outcome == "answered"})
 
     @property
@@ -106,7 +135,21 @@ class Interview:
         return None if self.setup.budget is None else max(0.0, self.setup.budget - self.spent)
 
     def next(self) -> NextQuestion:
-        """What to ask now. What was skipped comes back once, when nothing else is worth asking."""
+        """What to ask now. What was skipped comes back once, when nothing else is worth asking.
+
+        Returns
+        -------
+        NextQuestion
+            The candidates in order, with a reason to stop if there is one.
+
+        Examples
+        --------
+        >>> from anyorder.tasks.acquisition.interview import Interview, Setup
+        >>> session = Interview(model.core, Setup(about=("price",)), draws=64)
+        >>> session.unknown("rooms")
+        >>> "rooms" in session.next().table()["name"].tolist()
+        False
+        """
         names = [turn.name for turn in self.turns if turn.outcome in ("unknown", "skipped")]
         later = [turn.name for turn in self.turns if turn.outcome == "skipped" and names.count(turn.name) == 1]
         question = self._without(names)
@@ -128,22 +171,53 @@ class Interview:
             never=names,
         )
 
-    def believed(self, column: str) -> Answer:
-        """The marginal distribution of a column, before anything was told."""
+    def prior(self, column: str) -> Answer:
+        """The marginal distribution of a column, before any answer.
+
+        Parameters
+        ----------
+        column
+            The column.
+
+        Returns
+        -------
+        Answer
+        """
         return Conditional(self.model)[column]
 
     def columns(self, name: str) -> list[str]:
-        """The columns that a measurement tells and that are not known yet."""
+        """The columns that a measurement tells and that are not known yet.
+
+        Parameters
+        ----------
+        name
+            The measurement: a column, or a group of them.
+
+        Returns
+        -------
+        list of str
+        """
         known = self.known
-        names = [self.model.schema.names[place] for place in self.measurements.groups[name]]
+        names = [self.model.schema.names[index] for index in self.measurements.groups[name]]
         return [column for column in names if column not in known]
 
-    def check(self, told: Mapping[str, str]) -> dict[str, str]:
-        """The answers as they are kept, if they are such as the columns can have, beside what is known."""
-        kept = {column: said.strip() for column, said in told.items()}
+    def check(self, answers: Mapping[str, str]) -> dict[str, str]:
+        """Check answers without keeping them: they must be values of their columns and agree with what is known.
+
+        Parameters
+        ----------
+        answers
+            What was typed, by column: a value, a range or a set.
+
+        Returns
+        -------
+        dict
+            The answers as they would be kept.
+        """
+        kept = {column: said.strip() for column, said in answers.items()}
         for column, said in kept.items():
             if column in self.setup.about:
-                raise UserError(f"{column!r} is what is to be learned; it cannot be told as well")
+                raise UserError(f"{column!r} is what is to be learned; it cannot be an answer as well")
             _, value = understand(self.model.encoding, column, said, evidence=True)
             if isinstance(value, Region) and (self.setup.reward != "information" or self.setup.look_ahead > 1):
                 raise UserError(
@@ -156,11 +230,23 @@ class Interview:
         return kept
 
     def strange(self, column: str, said: str) -> str | None:
-        """A remark, if the model has seen next to nothing as far out as this number."""
-        place, value = understand(self.model.encoding, column, said, evidence=True)
-        if isinstance(value, Region) or self.model.schema.variables[place].levels:
+        """A remark, if the model has seen next to nothing as far out as this number.
+
+        Parameters
+        ----------
+        column
+            The column.
+        said
+            The answer as it was typed.
+
+        Returns
+        -------
+        str or None
+        """
+        index, value = understand(self.model.encoding, column, said, evidence=True)
+        if isinstance(value, Region) or self.model.schema.variables[index].levels:
             return None
-        answer = self.believed(column)
+        answer = self.prior(column)
         below = float(answer.cumulative(np.array([value]))[0])
         if below > STRANGE and 1 - below + answer.mass(value) > STRANGE:
             return None
@@ -168,40 +254,89 @@ class Interview:
         low, high = (f"{end:.4g}" if isinstance(end, float) else str(end) for end in ends)
         return f"{said} lies outside of nearly all that the model has seen of {column} ({low} .. {high})"
 
-    def answer(self, name: str, told: Mapping[str, str]) -> None:
-        """A measurement was made."""
-        self.turns.append(Turn(name, "answered", self.check(told)))
+    def answer(self, name: str, answers: Mapping[str, str]) -> None:
+        """Keep what a measurement gave. It costs what it costs.
 
-    def tell(self, told: Mapping[str, str]) -> None:
-        """Something that is known without having been asked for."""
-        if told:
-            self.turns.append(Turn("", "told", self.check(told)))
+        Parameters
+        ----------
+        name
+            The measurement.
+        answers
+            Its answers as they were typed, by column.
+        """
+        self.turns.append(Turn(name, "answered", self.check(answers)))
+
+    def tell(self, answers: Mapping[str, str]) -> None:
+        """Keep what is known without having been asked for. It costs nothing.
+
+        Parameters
+        ----------
+        answers
+            What is known as it was typed, by column.
+        """
+        if answers:
+            self.turns.append(Turn("", "told", self.check(answers)))
 
     def skip(self, name: str) -> None:
-        """Not now."""
+        """Put a question off: it comes back once, when nothing else is worth asking.
+
+        Parameters
+        ----------
+        name
+            The measurement.
+        """
         self.turns.append(Turn(name, "skipped"))
 
     def unknown(self, name: str) -> None:
-        """Nobody can tell."""
+        """Never ask this again: nobody knows the answer.
+
+        Parameters
+        ----------
+        name
+            The measurement.
+        """
         self.turns.append(Turn(name, "unknown"))
 
     def undo(self) -> Turn | None:
-        """Forget the last turn."""
+        """Forget the last turn.
+
+        Returns
+        -------
+        Turn or None
+            What was forgotten.
+        """
         return self.turns.pop() if self.turns else None
 
-    def belief(self) -> dict[str, Answer]:
-        """What is believed of each target now."""
+    def posterior(self) -> dict[str, Answer]:
+        """The distribution of each target given all answers.
+
+        Returns
+        -------
+        dict
+            An :class:`~anyorder.questions.answer.Answer` by column.
+        """
         conditional = Conditional(self.model, self.known)
         return {name: conditional[name] for name in self.setup.about}
 
     def to_json(self) -> dict[str, Any]:
-        """The transcript."""
-        turns = [dataclasses.asdict(turn) for turn in self.turns]
+        """The transcript as plain values.
+
+        Returns
+        -------
+        dict
+        """
+        turns = [turn.to_json() for turn in self.turns]
         names = list(self.model.schema.names)
         return {"format": FORMAT, "variables": names, "setup": self.setup.to_json(), "turns": turns}
 
     def save(self, path: Path) -> None:
-        """Written beside and renamed: a transcript is never half overwritten."""
+        """Write the transcript to a file, which is replaced as a whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file, in JSON.
+        """
         with atomic_path(path) as beside:
             beside.write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -223,17 +358,17 @@ def resumed(path: Path, model: AnyOrderModel, setup: Setup, *, draws: int = DRAW
         turn = _turn(one)
         if turn.name not in ("", *interview.measurements.groups):
             raise UserError(f"{str(path)!r} is damaged: {turn.name!r} cannot be measured")
-        interview.turns.append(dataclasses.replace(turn, told=interview.check(turn.told)))
+        interview.turns.append(dataclasses.replace(turn, answers=interview.check(turn.answers)))
     return interview
 
 
 def _turn(facts: Any) -> Turn:
-    told = facts.get("told") if isinstance(facts, dict) else None
+    answers = facts.get("told") if isinstance(facts, dict) else None
     if (
-        not isinstance(told, dict)
+        not isinstance(answers, dict)
         or not isinstance(facts.get("name"), str)
         or facts.get("outcome") not in get_args(Outcome)
-        or not all(isinstance(word, str) for pair in told.items() for word in pair)
+        or not all(isinstance(word, str) for pair in answers.items() for word in pair)
     ):
         raise UserError(f"the transcript is damaged: {str(facts)[:60]!r} is no turn of an interview")
-    return Turn(facts["name"], cast(Outcome, facts["outcome"]), told)
+    return Turn(facts["name"], cast(Outcome, facts["outcome"]), answers)

@@ -1,4 +1,4 @@
-"""What can be measured of a case: columns, or groups of columns that are told together, each with its cost."""
+"""What can be measured of a case: columns, or groups of columns that are measured together, each with its cost."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Measurements:
             if isinstance(members, str) or not members:
                 raise UserError(f"the group {name!r} needs a list of columns, got {members!r}")
             found[str(name)] = tuple(dict.fromkeys(schema.index(member) for member in members))
-        grouped = {place for members in found.values() for place in members}
-        for place, variable in enumerate(schema.variables):
-            if place not in grouped and not variable.indicates:
+        grouped = {index for members in found.values() for index in members}
+        for index, variable in enumerate(schema.variables):
+            if index not in grouped and not variable.indicates:
                 if variable.name in found:
                     raise UserError(f"the group {variable.name!r} is called like a column that is not in it; rename it")
-                found[variable.name] = (place,)
+                found[variable.name] = (index,)
         targets = {schema.index(name) for name in about}
         for name in groups or {}:
             if targets & set(found[str(name)]):
@@ -77,7 +77,7 @@ class Measurements:
     def open_for(self, settled: set[int]) -> dict[str, Group]:
         """The measurements that could tell a case something, each with those of its variables that are not settled."""
         left = {
-            name: tuple(place for place in members if place not in settled) for name, members in self.groups.items()
+            name: tuple(index for index in members if index not in settled) for name, members in self.groups.items()
         }
         return {name: members for name, members in left.items() if members}
 

@@ -62,7 +62,37 @@ class Candidate:
 
 @dataclass(frozen=True)
 class NextQuestion:
-    """The candidates, best first, and what to ask for: ``chosen``, or nothing, and then ``stop`` says why."""
+    """The candidates, best first, and what to ask for: ``chosen``, or nothing, and then ``stop`` says why.
+
+    Made by :meth:`TableModel.next_question <anyorder.modalities.tables.model.TableModel.next_question>`.
+
+    Parameters
+    ----------
+    about
+        The columns to learn about.
+    reward
+        What candidates are ranked by.
+    unit
+        What gains are counted in.
+    now
+        The uncertainty about the target before any further answer.
+    candidates
+        The measurements, best first.
+    chosen
+        The names of those to make now.
+    together
+        What the chosen ones are expected to tell together, if there are several.
+    stop
+        Why nothing should be asked, if so.
+
+    Examples
+    --------
+    >>> question = model.next_question({"door": 0.5}, about="price", draws=64)
+    >>> question.best, question.stop
+    ('rooms', None)
+    >>> question.candidates[0].gain > 0
+    True
+    """
 
     about: tuple[str, ...]
     reward: str
@@ -94,7 +124,18 @@ class NextQuestion:
         return f"NextQuestion({' and '.join(self.chosen)}: {gain:.3g} {self.unit} about {', '.join(self.about)})"
 
     def table(self) -> pd.DataFrame:
-        """The candidates as a frame, best first."""
+        """The candidates as a frame, best first.
+
+        Returns
+        -------
+        DataFrame
+            Name, gain with its standard error, cost, value (what they are ranked by) and whether they are worth asking.
+
+        Examples
+        --------
+        >>> sorted(model.next_question({"door": 0.5}, about="price", draws=64).table()["name"])
+        ['river', 'rooms']
+        """
         rows = []
         for one in self.candidates:
             ahead = {} if one.ahead is None else {"ahead": float(one.ahead)}
@@ -104,7 +145,17 @@ class NextQuestion:
         return pd.DataFrame(rows)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Plain values, as the command line prints them.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> model.next_question({"door": 0.5}, about="price", draws=64).to_json()["best"]
+        'rooms'
+        """
         facts: dict[str, Any] = {"about": list(self.about), "reward": self.reward, "unit": self.unit}
         facts |= {"now": self.now.to_json(), "best": self.best, "chosen": list(self.chosen), "stop": self.stop}
         facts["doubt"] = self.doubt
@@ -245,7 +296,7 @@ def _candidate(case: Case, name: str, columns: Sequence[str], gain: Estimate) ->
 
 
 def _sooner(found: Sequence[Candidate], priced: bool) -> int:
-    """Of the candidates whose two steps are as good as the best: who tells most at once.
+    """The index of the candidate that tells most at once, among those whose two steps are as good as the best.
 
     Two measurements tell the same in either order, so their sums differ by noise only.
     """
@@ -287,13 +338,13 @@ def _looked_ahead(
     errors = [torch.stack([gain.error for gain in half]) for half in halves]
     follows = torch.zeros(len(futures.case), dtype=torch.float64)
     spent, noise = torch.zeros_like(follows), torch.zeros_like(follows)
-    for chooser, judge in ((0, 1), (1, 0)):
+    for chooser, scorer in ((0, 1), (1, 0)):
         worthy = means[chooser] > least[:, None]
         best = (means[chooser] / costs[:, None]).masked_fill(~worthy, -torch.inf).argmax(dim=0)
         bought = worthy.any(dim=0).double()
-        follows += bought * means[judge].gather(0, best[None])[0] / 2
+        follows += bought * means[scorer].gather(0, best[None])[0] / 2
         spent += bought * costs[best] / 2
-        noise += (bought * errors[judge].gather(0, best[None])[0]).square() / 4
+        noise += (bought * errors[scorer].gather(0, best[None])[0]).square() / 4
     # Draws of the answers carry the noise of what follows them; a list of them does not.
     listed = float((futures.weight.square() * noise).sum().sqrt())
     error = listed if futures.listed else float(paired_error(follows[None])[0])
@@ -319,13 +370,13 @@ def _several(
         if not left:
             break
         # A group may share columns with another.
-        groups = [tuple(dict.fromkeys(place for one in (*chosen, name) for place in candidates[one])) for name in left]
+        groups = [tuple(dict.fromkeys(index for one in (*chosen, name) for index in candidates[one])) for name in left]
         gains = [gain.estimate() for gain in case.gains(groups, draws, case.seed)]
         added = [float(gain) - float(together) for gain in gains]
-        worthy = [place for place, name in enumerate(left) if added[place] > case.threshold(measurements.cost(name))]
+        worthy = [index for index, name in enumerate(left) if added[index] > case.threshold(measurements.cost(name))]
         if not worthy:
             break
-        best = max(worthy, key=lambda place: added[place] / measurements.cost(left[place]))
+        best = max(worthy, key=lambda index: added[index] / measurements.cost(left[index]))
         chosen.append(left[best])
         together = gains[best]
     return tuple(chosen), together
@@ -335,8 +386,8 @@ def _goal(conditional: Conditional, about: Sequence[str], reward: str) -> Goal:
     if not about or len(set(about)) < len(about):
         raise UserError(f"about must name one or more different columns, got {list(about)}")
     targets = tuple(conditional.model.schema.index(name) for name in about)
-    for name, place in zip(about, targets, strict=True):
-        if place in conditional.given_indices:
+    for name, index in zip(about, targets, strict=True):
+        if index in conditional.given_indices:
             raise UserError(f"{name!r} is part of what is known, so it cannot be what is to be learned as well")
     goal = Goal(targets, uncertainty_named(reward))
     if len(targets) > 1 and not goal.uncertainty.chained:
@@ -351,7 +402,7 @@ def _not_there(case: Case) -> set[int]:
 
 
 def _columns(model: AnyOrderModel, group: Group) -> list[str]:
-    return [model.schema.names[place] for place in group]
+    return [model.schema.names[index] for index in group]
 
 
 def _check(budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int) -> None:

@@ -24,15 +24,15 @@ def plot_ranking(found: NextQuestion) -> Figure:
         axes.text(0.5, 0.5, found.stop or "", ha="center", va="center", color=SOFT, transform=axes.transAxes)
         axes.set_axis_off()
         return figure
-    places = range(len(shown))
+    heights = range(len(shown))
     colours = [ORANGE if one.name in found.chosen else BLUE if one.worth else SOFT for one in shown]
     errors = [1.96 * one.gain.standard_error for one in shown]
     if any(one.ahead is not None for one in shown):  # behind each gain, with that of the best question after it
         both = [float(one.gain if one.ahead is None else one.ahead) for one in shown]
-        axes.barh(places, both, color=colours, alpha=0.3, height=0.7)
-    axes.barh(places, [float(one.gain) for one in shown], xerr=errors, color=colours, height=0.7, ecolor=INK)
+        axes.barh(heights, both, color=colours, alpha=0.3, height=0.7)
+    axes.barh(heights, [float(one.gain) for one in shown], xerr=errors, color=colours, height=0.7, ecolor=INK)
     priced = any(one.cost != 1 for one in shown)
-    axes.set_yticks(places, [f"{one.name} ({one.cost:g})" if priced else one.name for one in shown])
+    axes.set_yticks(heights, [f"{one.name} ({one.cost:g})" if priced else one.name for one in shown])
     axes.invert_yaxis()
     remarks = [f"expected gain in {found.unit}"]
     remarks += ["pale: with the best question after it"] * any(one.ahead is not None for one in shown)

@@ -1,6 +1,6 @@
 """A range coder and the file around it: what compressed texts and compressed tables have in common.
 
-Encoder and decoder run the same code: a :class:`Stream` is told the probabilities of some symbols, and either takes
+Encoder and decoder run the same code: a :class:`Stream` is given the probabilities of some symbols, and either takes
 the symbols that it is given or hands out those that it reads. So the two cannot drift apart.
 
 The file: magic, eight bytes of the model, checksums of the content and of the rest, a small JSON with whatever else
@@ -50,7 +50,7 @@ class Stream(ABC):
 
     @abstractmethod
     def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
-        """The same for two levels or more."""
+        """Take or give symbols that have two levels or more."""
 
 
 class Writer(Stream):
@@ -112,7 +112,7 @@ class Sealed:
 
     @classmethod
     def read(cls, magic: bytes, model: AnyOrderModel, data: bytes) -> Sealed:
-        """Of a whole file that this model made; anything else is refused."""
+        """Read a whole file that this model made; anything else is refused."""
         if len(data) < HEADER.size or data[:4] != magic:
             raise UserError("these bytes were not compressed by anyorder, or by a model of another kind of data")
         body = data[HEADER.size :]

@@ -1,8 +1,8 @@
 r"""Lossless compression of the rows of a table with the model's own conditionals and a range coder.
 
-A column comes with a dictionary of its distinct cells, as they stand; of a cell only its place in the dictionary is
+A column comes with a dictionary of its distinct cells, as they stand; of a cell only its index in the dictionary is
 coded, at about $-\log_2 p(x_i \mid x_{<i})$ bits along the row's chain. So columns of few distinct values come out
-small; of a column whose numbers are nearly all distinct the dictionary is the better part, and little is won.
+small; where a column's numbers are nearly all distinct, most bytes are dictionary, and little is gained.
 
 For levels the model's probabilities of those that occur are used as they are; for numbers and times each distinct value
 gets the mass between the midpoints to its neighbours, so a column of a hundred distinct prices costs what it takes to
@@ -47,14 +47,14 @@ LEAST = 1e-9  # of the probability of a value: what the model rules out can stil
 class Dictionary:
     """The distinct cells of a column in ascending order of model value, those that the model cannot read last.
 
-    ``values`` are the distinct model values; ``first`` is the first cell of each, and ``place`` is the value of each
-    cell, -1 if it cannot be read. Several cells may be one value: 1 and 1.0 among texts.
+    ``values`` are the distinct model values; ``first`` is the first cell of each, and ``index`` is which value each
+    cell has, -1 if it cannot be read. Several cells may be one value: 1 and 1.0 among texts.
     """
 
     cells: Series
     values: Float[np.ndarray, " distinct"]
     first: Int[np.ndarray, " distinct"]
-    place: Int[np.ndarray, " cells"]
+    index: Int[np.ndarray, " cells"]
 
     @classmethod
     def of(cls, model: AnyOrderModel, name: str, cells: Series) -> tuple[Dictionary, Int[np.ndarray, " cells"]]:
@@ -66,10 +66,10 @@ class Dictionary:
             with contextlib.suppress(UserError):
                 value, readable, _ = codec.encode_seen(cells, marks)
         order = np.lexsort((value, ~readable))
-        values, first, place = np.unique(value[order][readable[order]], return_index=True, return_inverse=True)
-        unread = np.full(len(cells) - len(place), -1)
-        place = np.concatenate([place.astype(np.int64), unread])
-        return cls(cells.iloc[order].reset_index(drop=True), values, first, place), order
+        values, first, index = np.unique(value[order][readable[order]], return_index=True, return_inverse=True)
+        unread = np.full(len(cells) - len(index), -1)
+        index = np.concatenate([index.astype(np.int64), unread])
+        return cls(cells.iloc[order].reset_index(drop=True), values, first, index), order
 
 
 def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
@@ -82,21 +82,21 @@ def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
     names = [str(label) for label in labels]
     blobs: list[bytes] = []
     values: dict[str, np.ndarray] = {}
-    places: dict[str, np.ndarray] = {}
+    indices: dict[str, np.ndarray] = {}
     checksum = _checksum(len(table))
     for number, name in enumerate(names):
         dictionary, entry = _read(model, name, table.iloc[:, number])
-        place = dictionary.place[entry]
-        coded = place >= 0
+        index = dictionary.index[entry]
+        coded = index >= 0
         # What the coder will not tell: cells that cannot be read, and which of several cells of one value.
-        twin = entry[coded] - dictionary.first[place[coded]]
+        twin = entry[coded] - dictionary.first[index[coded]]
         aside = np.where(coded, -1, entry) if not coded.all() else entry[:0]
         blobs += [write_cells(dictionary.cells, name), _packed(twin if twin.any() else twin[:0]), _packed(aside)]
         checksum = _checksum(entry, checksum)
         if len(dictionary.values):
-            values[name], places[name] = dictionary.values, place
+            values[name], indices[name] = dictionary.values, index
     writer = Writer()
-    _code(model, values, places, len(table), writer)
+    _code(model, values, indices, len(table), writer)
     facts = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
     return Sealed(facts, writer.words(), checksum, tuple(blobs)).written(MAGIC, model)
 
@@ -108,20 +108,20 @@ def decompress_table(model: AnyOrderModel, data: bytes) -> pd.DataFrame:
     names = [str(label) for label in labels]
     dictionaries: dict[str, Dictionary] = {}
     entries: dict[str, np.ndarray] = {}
-    places: dict[str, np.ndarray] = {}
+    indices: dict[str, np.ndarray] = {}
     for name, cells, aside in zip(names, sealed.blobs[::3], sealed.blobs[2::3], strict=True):
         dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells))
         entries[name] = _array(aside) if aside else np.full(rows, -1)
         if len(dictionaries[name].values):  # which cells are coded is known beforehand; the reader tells what they are
-            places[name] = np.where(entries[name] < 0, 0, -1)
-    values = {name: dictionaries[name].values for name in places}
-    _code(model, values, places, rows, Reader(sealed.stream))
+            indices[name] = np.where(entries[name] < 0, 0, -1)
+    values = {name: dictionaries[name].values for name in indices}
+    _code(model, values, indices, rows, Reader(sealed.stream))
     checksum, columns = _checksum(rows), {}
     for name, twin in zip(names, sealed.blobs[1::3], strict=True):
         dictionary, entry = dictionaries[name], entries[name]
-        if name in places:
-            coded = places[name] >= 0
-            entry[coded] = dictionary.first[places[name][coded]] + (_array(twin) if twin else 0)
+        if name in indices:
+            coded = indices[name] >= 0
+            entry[coded] = dictionary.first[indices[name][coded]] + (_array(twin) if twin else 0)
         checksum = _checksum(entry, checksum)
         columns[name] = dictionary.cells.iloc[entry].reset_index(drop=True)
     sealed.check(checksum)
@@ -145,19 +145,19 @@ def _read(model: AnyOrderModel, name: str, series: Series) -> tuple[Dictionary, 
 def _code(
     model: AnyOrderModel,
     values: dict[str, Float[np.ndarray, " distinct"]],
-    places: dict[str, Int[np.ndarray, " rows"]],
+    indices: dict[str, Int[np.ndarray, " rows"]],
     rows: int,
     stream: Stream,
 ) -> None:
-    """Take the places of all cells (or fill them in, where they are not -1), so many rows at a time."""
+    """Take the indices of all cells (or fill them in, where they are not -1), so many rows at a time."""
     variables = {model.schema.index(name): name for name in values}
     for start in range(0, rows, ROWS):
         part = slice(start, min(start + ROWS, rows))
         size = part.stop - start
         asked = np.zeros((size, model.variables), dtype=bool)
         for variable, name in variables.items():
-            asked[:, variable] = places[name][part] >= 0
-        parts = {variable: places[name][part] for variable, name in variables.items()}
+            asked[:, variable] = indices[name][part] >= 0
+        parts = {variable: indices[name][part] for variable, name in variables.items()}
         _walk(model, {variable: values[name] for variable, name in variables.items()}, parts, asked, stream)
 
 
@@ -165,7 +165,7 @@ def _code(
 def _walk(
     core: AnyOrderModel,
     values: dict[int, Float[np.ndarray, " distinct"]],
-    places: dict[int, Int[np.ndarray, " rows"]],
+    indices: dict[int, Int[np.ndarray, " rows"]],
     asked: Bool[np.ndarray, "rows variables"],
     stream: Stream,
 ) -> None:
@@ -174,41 +174,41 @@ def _walk(
         walk = core.network.walk(torch.zeros(asked.shape), chain)
         for step in range(chain.steps):
             target = chain.order[:, step]
-            told = torch.zeros(len(asked))
+            decoded = torch.zeros(len(asked))
             for variable in sorted(set(target.tolist()) - {-1}):
                 row = (target == variable).nonzero()[:, 0]
                 distribution = core.heads.distribution(walk.features(row), variable)
                 index = row.numpy()
-                levels, here = core.heads.of(variable).levels, places[variable]
+                levels, here = core.heads.of(variable).levels, indices[variable]
                 here[index] = _coded(distribution, levels, values[variable], here[index], stream)
-                told[row] = torch.from_numpy(values[variable][here[index]]).float()
-            walk.tell(told)
+                decoded[row] = torch.from_numpy(values[variable][here[index]]).float()
+            walk.tell(decoded)
 
 
 def _coded(
     distribution: Distribution,
     levels: int,
     values: Float[np.ndarray, " distinct"],
-    places: Int[np.ndarray, " rows"],
+    indices: Int[np.ndarray, " rows"],
     stream: Stream,
 ) -> Int[np.ndarray, " rows"]:
-    """The places of one variable's cells among its distinct values."""
-    count, rows = len(values), len(places)
+    """The indices of one variable's cells among its distinct values."""
+    count, rows = len(values), len(indices)
     if levels:
         nats = distribution.log_prob(_spread(values, rows)).double().exp()
-        return _settled(stream.code(places, _shares(nats.T.numpy())))
+        return _settled(stream.code(indices, _shares(nats.T.numpy())))
     edges = np.concatenate([[-math.inf], (values[1:] + values[:-1]) / 2, [math.inf]])
     if count <= ONE_STAGE:
-        return _settled(stream.code(places, _shares(np.diff(_below(distribution, _spread(edges, rows)), axis=0).T)))
+        return _settled(stream.code(indices, _shares(np.diff(_below(distribution, _spread(edges, rows)), axis=0).T)))
     size = math.isqrt(count - 1) + 1
     bounds = np.append(edges[:-1:size], math.inf)
     shares = _shares(np.diff(_below(distribution, _spread(bounds, rows)), axis=0).T)
-    block = _settled(stream.code(places // size, shares))
+    block = _settled(stream.code(indices // size, shares))
     # Within each row's own block; the last one may be shorter, and has nothing behind its end.
     inner = np.minimum(block * size + np.arange(size + 1)[:, None], count)
     mass = np.diff(_below(distribution, torch.from_numpy(edges[inner])), axis=0)
     shares = _shares(mass.T, count > inner[:-1].T)
-    found = _settled(block * size + stream.code(places - block * size, shares))
+    found = _settled(block * size + stream.code(indices - block * size, shares))
     if len(found) and found.max() >= count:
         raise UserError(DERAILED)
     return found
@@ -243,7 +243,7 @@ def _shares(mass: Float[np.ndarray, "rows count"], real: Any = None) -> Float[np
 
 
 def _checksum(content: int | Int[np.ndarray, " rows"], before: int = 0) -> int:
-    """Of which dictionary entry every cell is; the dictionaries themselves are under the checksum of the file."""
+    """Checksum of the dictionary entry of every cell; the file's own checksum covers the dictionaries."""
     return zlib.crc32(np.asarray(content, dtype="<i4").tobytes(), before)
 
 

@@ -8,8 +8,8 @@ the coder comes within a fraction of a per cent of their sum. Characters outside
 The decoder must see the very probabilities of the encoder, bit by bit, though floating-point sums depend on how they
 are computed. So both *walk*: the encoder does not use the single pass that scoring does, but takes the same steps, with
 the same rows in the same batches and one thread, as the decoder will. On the same machine with the same versions this
-is exact. Elsewhere a last bit may differ and derail the decoder; the checksum of the text tells, and nothing wrong is
-ever returned.
+is exact. Elsewhere a last bit may differ and derail the decoder; the checksum of the text shows it, and nothing wrong
+is ever returned.
 """
 
 from __future__ import annotations
@@ -61,35 +61,35 @@ def _checksum(text: str) -> int:
 
 def _code(model: AnyOrderModel, codes: Int[np.ndarray, " positions"], stream: Stream, starts: list[int] | None) -> None:
     """Take the codes, or fill them in, window by window."""
-    for places in _batches(len(codes), model.variables):
-        inside = torch.from_numpy(places >= 0)
+    for positions in _batches(len(codes), model.variables):
+        inside = torch.from_numpy(positions >= 0)
         chain = model.chain(Query.marginal(inside), torch.Generator().manual_seed(0))
-        told = torch.zeros(places.shape)
+        context = torch.zeros(positions.shape)
         with torch_threads(1), torch.no_grad():
-            for step, features in _features(model, told, chain, starts):
+            for step, features in _features(model, context, chain, starts):
                 target = chain.order[:, step]
                 rows = (target >= 0).nonzero()[:, 0]
                 head = model.heads.of(0)
                 probs = head(features[rows, : head.size].double()).probs().numpy()
-                here = places[rows.numpy(), target[rows].numpy()]
+                here = positions[rows.numpy(), target[rows].numpy()]
                 codes[here] = stream.code(codes[here], probs)
-                told[rows, target[rows]] = torch.from_numpy(codes[here]).float()
+                context[rows, target[rows]] = torch.from_numpy(codes[here]).float()
 
 
 def _features(
-    model: AnyOrderModel, told: Tensor, chain: Chain, starts: list[int] | None
+    model: AnyOrderModel, context: Tensor, chain: Chain, starts: list[int] | None
 ) -> Iterator[tuple[int, Tensor]]:
-    """The features of each step; between two of them the caller writes what it has learned into ``told``."""
+    """The features of each step; between two of them the caller writes what it has learned into ``context``."""
     if starts is None:
-        walk = model.network.walk(told, chain)
+        walk = model.network.walk(context, chain)
         for step in range(chain.steps):
             yield step, walk.features()
-            walk.tell(told.gather(1, chain.order[:, step : step + 1].clamp(min=0))[:, 0])
+            walk.tell(context.gather(1, chain.order[:, step : step + 1].clamp(min=0))[:, 0])
         return
     for start, end in zip(starts, (*starts[1:], model.variables), strict=True):
         if start >= chain.steps:
             return
-        beside = model.network.beside(told, chain.known_before(start), padded_left(chain.order[:, :start]))
+        beside = model.network.beside(context, chain.known_before(start), padded_left(chain.order[:, :start]))
         for step in range(start, min(end, chain.steps)):
             index = chain.order[:, step].clamp(min=0)
             yield step, beside[torch.arange(len(index)), index]
@@ -97,23 +97,24 @@ def _features(
 
 def _batches(count: int, length: int) -> Iterator[Int[np.ndarray, "rows length"]]:
     """The positions of the windows that are walked together; -1 beyond the end of the text."""
-    places = np.arange(-(-count // length) * length).reshape(-1, length)
-    places = np.where(places < count, places, -1)
-    for start in range(0, len(places), ROWS):
-        yield places[start : start + ROWS]
+    positions = np.arange(-(-count // length) * length).reshape(-1, length)
+    positions = np.where(positions < count, positions, -1)
+    for start in range(0, len(positions), ROWS):
+        yield positions[start : start + ROWS]
 
 
 def _set_aside(alphabet: Alphabet, text: str, codes: Int[np.ndarray, " positions"]) -> dict[str, Any]:
-    """Where the alphabet lacks a character: gaps between such places, and the characters."""
-    places = np.flatnonzero(codes == UNKNOWN)
-    if not len(places):
+    """Where the alphabet lacks a character: gaps between such positions, and the characters."""
+    positions = np.flatnonzero(codes == UNKNOWN)
+    if not len(positions):
         return {}
     spread = alphabet.spread(text)
-    return {"gaps": np.diff(places, prepend=0).tolist(), "characters": "".join(spread[place] for place in places)}
+    characters = "".join(spread[position] for position in positions)
+    return {"gaps": np.diff(positions, prepend=0).tolist(), "characters": characters}
 
 
 def _put_back(alphabet: Alphabet, codes: Int[np.ndarray, " positions"], facts: dict[str, Any]) -> str:
     symbols = [alphabet.symbols[code] for code in codes]
-    for place, character in zip(np.cumsum(facts.get("gaps", [])).tolist(), facts.get("characters", ""), strict=True):
-        symbols[int(place)] = character
+    for position, character in zip(np.cumsum(facts.get("gaps", [])).tolist(), facts.get("characters", ""), strict=True):
+        symbols[int(position)] = character
     return alphabet.joined("".join(symbols))

@@ -16,7 +16,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.training.induced import Induced, edge_weights
 from anyorder.training.objectives.base import Objective, Scores, log_prob_beside
-from anyorder.training.unbiased_edges import fair_edges
+from anyorder.training.unbiased_edges import unbiased_edges
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,6 @@ class Edges(Objective):
             row = (drawn.next >= 0).nonzero()[:, 0]
             weight[row, drawn.next[row]] = 1.0
         if paired:
-            fair = fair_edges(drawn, observed, model.schema.partners)
-            known, weight = fair.known, weight * (fair.weight > 0)
+            edges = unbiased_edges(drawn, observed, model.schema.partners)
+            known, weight = edges.known, weight * (edges.weight > 0)
         return Scores(log_prob_beside(model, values, known), log_det, weight)

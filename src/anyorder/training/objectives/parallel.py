@@ -14,7 +14,7 @@ from torch import Tensor
 from anyorder.model import AnyOrderModel
 from anyorder.training.induced import Induced
 from anyorder.training.objectives.base import Objective, Scores, log_prob_beside
-from anyorder.training.unbiased_edges import fair_edges
+from anyorder.training.unbiased_edges import unbiased_edges
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Parallel(Objective):
         batch, variables = values.shape
         induced = Induced(self.masking, self.protocol, reweight=self.reweight)
         if model.schema.pairs:
-            fair = fair_edges(induced.draw(batch, variables, generator), observed, model.schema.partners)
-            return Scores(log_prob_beside(model, values, fair.known), log_det, fair.weight.to(log_det.dtype))
+            edges = unbiased_edges(induced.draw(batch, variables, generator), observed, model.schema.partners)
+            return Scores(log_prob_beside(model, values, edges.known), log_det, edges.weight.to(log_det.dtype))
         drawn = induced.draw(batch, variables, generator, None if bool(observed.all()) else observed)
         known = drawn.known
         # A row of which the masking can ask nothing (its target is missing, say) does not count.

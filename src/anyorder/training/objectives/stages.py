@@ -1,6 +1,6 @@
 """``stages``: one pass of a mask network at a uniformly drawn step of a masking mode's trajectory (SFARM eqs. 8 to 10).
 
-The pixels that may be next are weighted by their transition probabilities; the network hears of the mode.
+The pixels that may be next are weighted by their transition probabilities; the network is given the mode.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from anyorder.training.objectives.base import Objective, Scores
 
 @dataclass(frozen=True)
 class Stages(Objective):
-    """For a masking mode or a mixture of them. ``untold``: how often the network does not hear of a row's mode.
+    """For a masking mode or a mixture of them. ``untold``: how often a row's mode is kept from the network.
 
     Whoever asks for a picture with an arbitrary mask has no mode to name, so that must be learned as well.
     """

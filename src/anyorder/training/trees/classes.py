@@ -14,7 +14,7 @@ FEWEST_IN_A_BIN = 6  # known cells
 def tree_head(
     head: Head, values: Float[np.ndarray, " cells"], bins: int, shift: float, warp: Warp | None = None
 ) -> Head:
-    """The variable's head with bins in place of its smooth family; ``values`` are its known cells.
+    """The variable's head with bins instead of its smooth family; ``values`` are its known cells.
 
     ``warp`` leads to their normal scores, if it is known already.
     """

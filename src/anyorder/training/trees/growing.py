@@ -2,7 +2,7 @@
 
 Each known cell x_i of the table is shown several times, beside random subsets e of the other known cells of its row
 (|e| uniform, as in ARDM), the rest hidden. LightGBM's classifiers then are p(half of the bins of x_i | x_e) for every
-e, question by question (:mod:`anyorder.networks.parts.halving`). How many rounds to boost is judged on held-out rows,
+e, question by question (:mod:`anyorder.networks.parts.halving`). How many rounds to boost is decided on held-out rows,
 for all questions of one depth together, since a single deep one concerns few of them; the trees that are kept are then
 grown with that number, on short tables from all rows. Several sets of them with shifted bins and other subsets are
 better than one: members of a blend.
@@ -25,7 +25,7 @@ from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
-from anyorder.training.trees.options import JUDGED, MOST_SHOWN, Clock, TreeOptions
+from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Judged:
+class TrialTrees:
     """Trees grown on the training rows alone, and what made each variable's held-out cells most probable, by depth."""
 
     heads: list[Head]
@@ -52,27 +52,27 @@ class Judged:
     plans: list[list[Plan]]
 
 
-def judge_trees(
+def grow_trial_trees(
     heads: Sequence[Head],
     layout: Layout,
     nominal: Sequence[bool],
     training: Rows,
-    judges: Rows,
+    held_out: Rows,
     options: TreeOptions,
     *,
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-) -> Judged:
+) -> TrialTrees:
     """Trees with as many rounds as held-out rows ask for; ``advance`` is called when a variable is done.
 
     A variable for which no time is left answers with its marginal.
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
-    grown = _all(lambda job: job.judged(judges), jobs, advance)
+    grown = _all(lambda job: job.trial(held_out), jobs, advance)
     questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
     network = _network(heads, layout, jobs, questions, texts)
-    return Judged(list(heads), network, questions, texts, [plans for _, plans in grown])
+    return TrialTrees(list(heads), network, questions, texts, [plans for _, plans in grown])
 
 
 def grow_trees(
@@ -86,27 +86,27 @@ def grow_trees(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
-    instead: Judged | None = None,
+    instead: TrialTrees | None = None,
 ) -> BoostedTrees:
-    """Trees as the plans of each variable say; where time is up, those that were judged stand ``instead``, or none.
+    """Trees as the plans of each variable say; where time is up, the trial trees ``instead``, or none.
 
-    What was judged must have the same heads. Its questions come with its trees: other rows may part the bins otherwise.
+    Those must have the same heads. Their questions come with them: other rows may part the bins otherwise.
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
-    grown = _all(lambda job: job.grown(plans[job.place]), jobs, advance)
+    grown = _all(lambda job: job.grown(plans[job.index]), jobs, advance)
     questions = [job.questions for job in jobs]
     texts = []
-    for place, own in enumerate(grown):
+    for index, own in enumerate(grown):
         if own is None and instead is not None:
-            questions[place] = instead.questions[place]
-            own = instead.texts[place]
-        texts.append([""] * len(questions[place]) if own is None else own)
+            questions[index] = instead.questions[index]
+            own = instead.texts[index]
+        texts.append([""] * len(questions[index]) if own is None else own)
     return _network(heads, layout, jobs, questions, texts)
 
 
-def all_rows(training: Rows, judges: Rows) -> Rows:
-    """Both together."""
-    pairs = ((getattr(rows, name).cpu() for rows in (training, judges)) for name in ("values", "observed", "log_det"))
+def all_rows(training: Rows, held_out: Rows) -> Rows:
+    """Training and held-out rows as one table."""
+    pairs = ((getattr(rows, name).cpu() for rows in (training, held_out)) for name in ("values", "observed", "log_det"))
     return Rows(*(torch.cat(tuple(pair)) for pair in pairs))
 
 
@@ -120,8 +120,8 @@ def _jobs(
     clock: Clock,
 ) -> list[_Job]:
     lightgbm()
-    columns = [place for place, flag in enumerate(nominal) if flag]
-    return [_Job(head, place, layout.partners, columns, rows, options, seed, clock) for place, head in enumerate(heads)]
+    columns = [index for index, flag in enumerate(nominal) if flag]
+    return [_Job(head, index, layout.partners, columns, rows, options, seed, clock) for index, head in enumerate(heads)]
 
 
 def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], advance: Callable[[], None]) -> list[T]:
@@ -144,7 +144,7 @@ def _network(
     marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
     for job in jobs:
         frequencies = job.frequencies()
-        marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
+        marginal[job.index, : len(frequencies)] = torch.as_tensor(frequencies).log()
     return BoostedTrees.of(layout, questions, texts, [head.atom_count for head in heads], marginal)
 
 
@@ -153,7 +153,7 @@ class _Job:
     """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
 
     head: Head
-    place: int
+    index: int
     partners: tuple[int, ...]
     nominal: list[int]
     rows: Rows
@@ -172,9 +172,9 @@ class _Job:
     def depths(self) -> list[list[Split]]:
         """The questions about this variable's classes."""
         frequencies = self.frequencies()
-        cells = self.rows.values[self.rows.observed[:, self.place], self.place]
+        cells = self.rows.values[self.rows.observed[:, self.index], self.index]
         # Where a column has few values, each its own class, one question for all does better: see docs/engines.md.
-        if self.place in self.nominal or len(torch.unique(cells)) <= len(frequencies):
+        if self.index in self.nominal or len(torch.unique(cells)) <= len(frequencies):
             return all_at_once(len(frequencies))
         return halves(frequencies, self.head.atom_count)
 
@@ -185,7 +185,7 @@ class _Job:
     def grown(self, plans: Sequence[Plan]) -> list[str] | None:
         """Trees for all questions by these plans; None where there is no time for all of them."""
         over = self.clock.begin()
-        generator = np.random.default_rng([self.seed, self.place])
+        generator = np.random.default_rng([self.seed, self.index])
         if over():
             return None
         shown = self._shown(self.rows, self.options.shown, generator)
@@ -204,18 +204,18 @@ class _Job:
                 texts.append(str(booster.model_to_string()))
         return texts
 
-    def judged(self, judges: Rows) -> tuple[list[str], list[Plan]]:
+    def trial(self, held_out: Rows) -> tuple[list[str], list[Plan]]:
         """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
 
         Coarse questions come first, so that time which runs out costs detail alone.
         """
-        over = self.clock.begin(JUDGED)
-        generator = np.random.default_rng([self.seed, self.place])
+        over = self.clock.begin(TRIAL_COST)
+        generator = np.random.default_rng([self.seed, self.index])
         texts: list[str] = []
         plans: list[Plan] = []
         if not over():
             shown = self._shown(self.rows, self.options.shown, generator)
-            unseen, truth, _ = self._shown(judges, max(2_000, len(judges.values)), generator)
+            unseen, truth, _ = self._shown(held_out, max(2_000, len(held_out.values)), generator)
             for splits in self.depths:
                 asked = [_Asked(split, unseen, truth) for split in splits]
                 found, plan = self._depth(asked, shown, over)
@@ -262,18 +262,18 @@ class _Job:
         for since in range(0, self.options.rounds, STRIDE):
             more = min(STRIDE, self.options.rounds - since)
             nats = 0.0
-            for place, (booster, one) in enumerate(pairs):
+            for index, (booster, one) in enumerate(pairs):
                 for _ in range(more):
                     booster.update()
                 if len(one.truth):
-                    scores[place] = scores[place] + booster.predict(
+                    scores[index] = scores[index] + booster.predict(
                         one.unseen,
                         raw_score=True,
                         start_iteration=since,
                         num_iteration=more,
                         num_threads=self.options.threads,
                     )
-                    nats += _log_score(np.asarray(scores[place]), one.truth)
+                    nats += _log_score(np.asarray(scores[index]), one.truth)
             if nats > best + 1e-4 * cells:
                 best, best_round, stale = nats, since + more, 0
             else:
@@ -283,8 +283,8 @@ class _Job:
         return best, best_round
 
     def _targets(self, rows: Rows) -> tuple[Int[np.ndarray, " cells"], int]:
-        here = rows.observed[:, self.place]
-        classes, count = self.head.classes(rows.values[here, self.place].cpu())
+        here = rows.observed[:, self.index]
+        classes, count = self.head.classes(rows.values[here, self.index].cpu())
         return classes.numpy(), max(count, 2)
 
     def _booster(
@@ -318,7 +318,7 @@ class _Job:
             "deterministic": True,
             "force_row_wise": True,
         }
-        nominal = [column for column in self.nominal if column != self.place]
+        nominal = [column for column in self.nominal if column != self.index]
         return library.Booster(
             parameters, library.Dataset(inputs, answers, categorical_feature=nominal, params=parameters)
         )
@@ -330,18 +330,18 @@ class _Job:
         observed = rows.observed.cpu().numpy()
         shown = min(shown, MOST_SHOWN // observed.shape[1])
         target, _ = self._targets(rows)
-        place = np.flatnonzero(observed[:, self.place])
-        repeats = int(np.clip(shown // max(len(place), 1), 1, self.options.most_repeats))
-        if len(place) > shown:
-            chosen = np.sort(generator.choice(len(place), shown, replace=False))
-            place, target = place[chosen], target[chosen]
-        place, target = np.repeat(place, repeats), np.repeat(target, repeats)
-        chosen = random_subsets(len(place), observed.shape[1], generator)
-        chosen[:, self.place] = False
-        if self.partners and self.partners[self.place] >= 0:  # a column and its own indicator never see each other
-            chosen[:, self.partners[self.place]] = False
-        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[place]), self.partners).numpy()
-        values = rows.values.cpu().numpy().astype(np.float64)[place]
+        sources = np.flatnonzero(observed[:, self.index])
+        repeats = int(np.clip(shown // max(len(sources), 1), 1, self.options.most_repeats))
+        if len(sources) > shown:
+            chosen = np.sort(generator.choice(len(sources), shown, replace=False))
+            sources, target = sources[chosen], target[chosen]
+        sources, target = np.repeat(sources, repeats), np.repeat(target, repeats)
+        chosen = random_subsets(len(sources), observed.shape[1], generator)
+        chosen[:, self.index] = False
+        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
+            chosen[:, self.partners[self.index]] = False
+        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[sources]), self.partners).numpy()
+        values = rows.values.cpu().numpy().astype(np.float64)[sources]
         return with_count(np.where(known, values, np.nan)), target, repeats
 
 

@@ -40,18 +40,18 @@ class TreeOptions:
         )
 
 
-JUDGED = 2  # times what a set of trees costs that is grown by plan: sharp ones and smooth ones are tried
+TRIAL_COST = 2  # sets of trees: in the trial, sharp ones and smooth ones are grown
 SECONDS = 1e-4  # of one core for each cell that is shown, with all its rounds; about twice what was measured
 
 
 def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
     """About how long trees for a table of this size need if they are not hurried."""
     shown = min(options.shown, MOST_SHOWN // variables, rows * options.most_repeats)
-    return SECONDS * variables * shown * (JUDGED + options.members)
+    return SECONDS * variables * shown * (TRIAL_COST + options.members)
 
 
 class Clock:
-    """Shares out the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
+    """Divides the time that is left among the variables still to be grown. ``stop`` tells of Ctrl-C."""
 
     def __init__(self, jobs: int, deadline: float | None, stop: Callable[[], bool]) -> None:
         self.jobs = jobs

@@ -1,4 +1,4 @@
-r"""How well a distribution foretold a value, in the units of the data: what a codec asks of a distribution, and gets.
+r"""How well a distribution predicted a value, in the units of the data.
 
 The continuous ranked probability score is $\int (F(y) - 1[x \le y])^2 dy$; on a line it is taken as the mean pinball
 loss over the quantiles.
