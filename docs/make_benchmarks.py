@@ -29,10 +29,6 @@ KEPT_BACK = ("details", "runs")
 # Files from before scripts recorded their calls that are not, or not all, what one call wrote: the commit that first
 # had the figures where the file was mended since, and what is to be known. A file with ``runs`` needs no entry.
 NOTES: dict[str, tuple[str | None, str]] = {
-    "tables_small.json": (
-        None,
-        "Joined by hand from two runs: the second table is older than the first, as the command says. To be run again.",
-    ),
     "image_fills_fashion_mnist.json": (
         None,
         "Joined from several calls: the rows of DDPM and MIWAE were made without the classifier, so their agreement is "
