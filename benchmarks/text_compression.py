@@ -3,23 +3,20 @@
     python benchmarks/text_compression.py --model MODEL --json benchmarks/results/text_compression.json    (30 minutes)
 
 Text: the first 100,000 characters of text8's test part, with a model that was trained on the training part (the chain
-row of text_table.py: 20 minutes). The others see the same bytes: xz -9, bzip2 -9, zstd -19. The model's file is not
-counted, as the others' programs are not; it is some thirty times larger than the text, so this pays off only for many
-such texts. Tables: rows that a model fitted on the other half has not seen, as CSV and as Parquet for the others. Every
-round trip is checked.
+row of text_table.py: 20 minutes). The others see the same bytes; compressors.py lets them read the training text first,
+too. The model's file is not counted, as the others' programs are not; it is some thirty times larger than the text, so
+this pays off only for many such texts. Tables: rows that a model fitted on the other half has not seen, as CSV and as
+Parquet for the others. Every round trip is checked.
 """
 
 from __future__ import annotations
 
-import bz2
 import io
-import lzma
 import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow
 import torch
 import typer
 from rich.console import Console
@@ -32,19 +29,14 @@ from anyorder.modalities.texts.model import TextModel
 
 import smoke_data
 from common import Json, Record, Smoke, print_rows
+from compressors import COMPRESSORS, SIZE
 
 TIMES = ("heads", "networks", "model", "tasks/compression")
-SIZE = 100_000
 
 
 def others(data: bytes) -> dict[str, int]:
-    """Bytes by the usual compressors at their best settings."""
-    zstd = pyarrow.Codec("zstd", compression_level=19)
-    return {
-        "xz -9": len(lzma.compress(data, preset=9)),
-        "bzip2 -9": len(bz2.compress(data, 9)),
-        "zstd -19": zstd.compress(data).size,
-    }
+    """Bytes by the usual compressors."""
+    return {name: compressed(data) for name, compressed in COMPRESSORS.items()}
 
 
 def texts(
