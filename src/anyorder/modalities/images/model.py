@@ -210,6 +210,8 @@ class ImageModel(FittedModel):
     ) -> Float[np.ndarray, " pictures"]:
         """The log-likelihood of each picture, in nats: of what is not ``known`` given the rest.
 
+        Not for judging how good a picture looks: a smooth, empty picture may well be more likely than a sharp one.
+
         Parameters
         ----------
         pictures

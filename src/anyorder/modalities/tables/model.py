@@ -50,6 +50,8 @@ class TableModel(FittedModel):
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
 
+        Not for the effect of setting a column: ``given(x=1)`` describes rows in which x = 1 was seen.
+
         Parameters
         ----------
         evidence, **more
@@ -73,6 +75,8 @@ class TableModel(FittedModel):
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
 
+        Not for columns that depend on something you know: start with :meth:`given`.
+
         Parameters
         ----------
         *names
@@ -91,6 +95,8 @@ class TableModel(FittedModel):
 
     def __getitem__(self, name: str) -> Any:
         """The marginal distribution of one column.
+
+        Not for plain statistics of the data, such as the mean of a column without holes: pandas has them exactly.
 
         Parameters
         ----------

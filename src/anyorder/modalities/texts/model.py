@@ -70,7 +70,8 @@ class TextModel(FittedModel):
     def fill(self, text: str, *, mark: str = "_", draws: int | None = None, seed: int = 0) -> Any:
         """Fill the holes of a text; what is given stays as it is.
 
-        Texts longer than a window are filled window by window, from left to right.
+        Texts longer than a window are filled window by window, from left to right. Not for holes of unknown length:
+        every mark becomes exactly one character (in a model of bytes, one byte).
 
         Parameters
         ----------
@@ -177,6 +178,8 @@ class TextModel(FittedModel):
         self, texts: Sequence[str], *, given: Any = None, orders: int = 1, seed: int = 0
     ) -> Float[np.ndarray, " texts"]:
         """The log-likelihood of each text, in nats, jointly.
+
+        Not for ranking texts of different lengths: longer ones are nearly always less likely; compare per character.
 
         Parameters
         ----------
