@@ -1,6 +1,7 @@
 """Make the picture and the numbers of docs/uncertainty.md: python docs/uncertainty_example.py
 
-Everything that page says it measured is what this prints (seed 0, one minute of training).
+What that page says it measured is what this prints (seed 0, one minute of training). Only the figures on how far
+answers depend on the order come from benchmarks/coherence.py.
 """
 
 from __future__ import annotations
@@ -113,7 +114,6 @@ if __name__ == "__main__":
     print(report)
     print(report.table().to_string())
     print("90 % intervals before and after the conformal adjustment:", conformal_coverage(model, adjust, test))
-    print(model.coherence(table.iloc[242:]))
     typo = table.iloc[242:].copy()
     typo.iloc[7, typo.columns.get_loc("bmi")] *= 10
     print(*model.anomalies(typo, top=3), sep="\n")
