@@ -1,4 +1,4 @@
-"""Texts: from a corpus to a fitted model, and the model's public face in characters.
+"""Texts: the public face of a fitted model, in characters.
 
 A window of ``length`` positions is one row of as many variables, all alike. A shorter text names fewer of them, which
 costs less along a chain network; a longer one is read in overlapping windows, each hole answered where it has context
@@ -214,7 +214,7 @@ class TextModel(FittedModel):
             known = torch.nn.functional.pad(known, (0, self.length - known.shape[1]))
         return log_prob(self.core, values, Query(known & observed, observed & ~known), orders=orders, seed=seed)
 
-    def bits_per_character(self, text: str, *, most: int | None = None) -> float:
+    def bits_per_character(self, text: str, *, most: int | None = None, orders: int = 1, seed: int = 0) -> float:
         """Bits per character of a long text, cut into windows that do not overlap, each read from nothing.
 
         Parameters
@@ -223,6 +223,8 @@ class TextModel(FittedModel):
             Held-out text of the model's alphabet.
         most
             So many windows, evenly spread; all of them if None.
+        orders, seed
+            As in :meth:`log_prob`.
 
         Returns
         -------
@@ -234,7 +236,8 @@ class TextModel(FittedModel):
         True
         """
         windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
-        nats = log_prob(self.core, windows, Query.marginal(torch.ones(windows.shape, dtype=torch.bool)))
+        everything = Query.marginal(torch.ones(windows.shape, dtype=torch.bool))
+        nats = log_prob(self.core, windows, everything, orders=orders, seed=seed)
         return float(-nats.mean() / (self.length * math.log(2)))
 
     def scores(self, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0) -> TextScores:
