@@ -240,7 +240,9 @@ class TextModel(FittedModel):
         nats = log_prob(self.core, windows, everything, orders=orders, seed=seed)
         return float(-nats.mean() / (self.length * math.log(2)))
 
-    def scores(self, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0) -> TextScores:
+    def scores(
+        self, text: str, *, most: int | None = None, holes: float = 0.3, orders: int = 1, seed: int = 0
+    ) -> TextScores:
         """Bits per character of a text by kind of question: jointly, of random characters alone, of scattered holes.
 
         Parameters
@@ -251,8 +253,10 @@ class TextModel(FittedModel):
             So many windows, evenly spread; all of them if None.
         holes
             The share of characters that are hidden in the last kind.
+        orders
+            Average the probability over so many orders, as in :meth:`log_prob`.
         seed
-            Decides which.
+            Decides which characters are hidden, and the orders.
 
         Returns
         -------
@@ -265,7 +269,7 @@ class TextModel(FittedModel):
         >>> found.conditional > 0
         True
         """
-        return score_text(self, text, most=most, holes=holes, seed=seed)
+        return score_text(self, text, most=most, holes=holes, orders=orders, seed=seed)
 
     def budget(self, text: str, calls: int, *, most: int = 64, seed: int = 0) -> Budget:
         """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost.
