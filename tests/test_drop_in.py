@@ -215,6 +215,44 @@ def test_a_head(drop: Drop, tmp_path: Path) -> None:
     check_answers(model, again)
 
 
+LEVEL_HEAD = '''
+from dataclasses import dataclass
+from typing import ClassVar
+
+from anyorder.heads.base import Head
+from anyorder.heads.categorical import CategoricalDistribution
+from anyorder.variables.codecs import Space
+
+
+@dataclass(eq=False)
+class Sharper(Head):
+    """Levels whose logits count twice."""
+
+    name: ClassVar[str] = "sharper"
+    space: ClassVar[Space] = Space.LEVELS
+
+    levels: int = 2
+
+    @property
+    def size(self):
+        return self.levels
+
+    def forward(self, features):
+        return CategoricalDistribution(2 * features)
+'''
+
+
+@pytest.mark.parametrize("shape", [(12, 4, 4), (12, 4, 4, 3)])
+def test_a_head_of_pictures(shape: tuple[int, ...], drop: Drop, tmp_path: Path) -> None:
+    drop("anyorder.heads", LEVEL_HEAD)
+    pictures = np.random.default_rng(0).integers(0, 5, shape).astype(np.uint8)
+    network = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1}
+    model = ao.fit_images(pictures, levels=5, config={"training": TRAINING, "network": network, "head": "sharper"})
+    again = saved_and_loaded(model, tmp_path)
+    assert again.core.heads.of(0).name == "sharper"
+    np.testing.assert_array_equal(again.log_prob(pictures[:2]), model.log_prob(pictures[:2]))
+
+
 def test_an_objective(drop: Drop, tmp_path: Path) -> None:
     drop("anyorder.training.objectives", OBJECTIVE)
     model = fitted_table(objective={"name": "scattered_cells", "share": 0.3})

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import anyorder.heads as heads_package
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.heads import Categorical, DiscretizedLogisticMixture, GaussianMixture, Head, heads
@@ -142,29 +140,3 @@ def test_mistakes_are_named() -> None:
         GaussianMixture(0)
     with pytest.raises(UserError, match="level"):
         Categorical(0)
-
-
-def test_a_new_head_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = (
-        "from dataclasses import dataclass\n"
-        "from typing import ClassVar\n"
-        "from anyorder.heads.gaussian import GaussianDistribution\n"
-        "from anyorder.heads.base import Head\n"
-        "@dataclass(eq=False)\n"
-        "class Unit(Head):\n"
-        "    name: ClassVar[str] = 'dropped_in_unit'\n"
-        "    shift: float = 0.0\n"
-        "    @property\n"
-        "    def size(self): return 1\n"
-        "    def forward(self, features):\n"
-        "        return GaussianDistribution(features[..., 0] + self.shift, 0 * features[..., 0])\n"
-    )
-    (tmp_path / "dropped_in.py").write_text(source)
-    assert "dropped_in_unit" not in heads.names()
-    monkeypatch.setattr(heads_package, "__path__", [*heads_package.__path__, str(tmp_path)])
-    assert "dropped_in_unit" in heads.names()
-    unit = heads.build({"name": "dropped_in_unit", "shift": 2.0})
-    assert float(unit(torch.tensor([1.0])).mean()) == 3.0
-    assert {"bernoulli", "categorical", "gaussian", "gaussian_mixture", "discretized_logistic_mixture"} <= set(
-        heads.names()
-    )

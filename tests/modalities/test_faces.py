@@ -6,7 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +182,38 @@ FACES = {
         ),
     ),
 }
+
+
+def fit_text_in_random_order(seed: int = 0, **more: Any) -> ao.TextModel:
+    network = {"name": "bidirectional_transformer"}
+    config = {"training": BRIEF, "network": network, "protocol": {"name": "random"}}
+    return ao.fit_text(CORPUS, length=16, preset="tiny", config=config, seed=seed, **more)
+
+
+COLOUR = np.stack([DIGITS[:, 1:5, 1:5]] * 3, axis=-1) * 16
+
+
+def fit_colour(seed: int = 0, **more: Any) -> ao.ImageModel:
+    network = {"name": "unet", "channels": 8, "blocks": 1, "levels": 1}
+    config = {"training": BRIEF, "network": network, "components": 2}
+    return ao.fit_images(COLOUR, levels=256, preset="tiny", config=config, seed=seed, **more)
+
+
+FACES["text in random order"] = replace(
+    FACES["text"],
+    fit=fit_text_in_random_order,
+    questions=(*FACES["text"].questions, lambda m, s: m.scores("the quick brown fox", seed=s).joint),
+)
+FACES["colour"] = Face(
+    ao.ImageModel,
+    fit_colour,
+    (
+        lambda m, s: m.fill(COLOUR[0], HALF[:4, :4] ^ (s % 2 == 0), steps=2, seed=s),
+        lambda m, s: m.log_prob(COLOUR[:1], seed=s, mode=m.modes[s % len(m.modes)]),
+        lambda m, s: m.sample(1, steps=2, seed=s),
+    ),
+    ((lambda m: m.sample(1, order="confidence"), "grey pictures"),),
+)
 
 
 @pytest.fixture(scope="module", params=FACES)

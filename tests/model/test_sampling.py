@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from anyorder.model.few_steps import ByConfidence, InGroups
+from anyorder.model.few_steps import ByConfidence, InGroups, grouped
 from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws
 from anyorder.model.speculative import Drafted
 from anyorder.protocols import Canonical, Protocol, Random
 from anyorder.query import Chain, Query
 
-from models import joint_table, random_joint_model
+from models import categorical_model, joint_table, random_joint_model
 from peaked_models import DRAWS, N, exact, follows, peaked, query
 
 SAMPLERS: dict[str, Sampler] = {
@@ -126,3 +126,13 @@ def test_scores_under_random_orders_are_those_of_the_joint_table() -> None:
     drawn, nats = scored_draws(model, values, Query.marginal(everything), torch.Generator().manual_seed(4))
     truth = np.log(table)[tuple(drawn.long().numpy().T)]
     np.testing.assert_allclose(nats.sum(dim=1), truth, atol=1e-6)
+
+
+def test_nothing_asked_is_nothing_drawn() -> None:
+    model = categorical_model({"name": "residual_mlp", "width": 8, "blocks": 1}, steps=1)
+    values = torch.tensor([[1.0, 2.0, 0.0, 3.0]])
+    known = torch.ones(1, 4, dtype=torch.bool)
+    for sampler in (one_by_one, InGroups(2), ByConfidence(2)):
+        np.testing.assert_array_equal(draws(model, values, Query(known, ~known), sampler=sampler), values.numpy())
+    chain, starts = grouped(model.chain(Query(known, ~known)), None, channels=2)
+    assert (chain.steps, starts) == (0, (0,))

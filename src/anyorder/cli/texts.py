@@ -21,6 +21,7 @@ from anyorder.cli.options import (
     Json,
     NetworkCalls,
     Order,
+    Orders,
     Out,
     PlainOut,
     Seed,
@@ -114,11 +115,11 @@ def sample(
     _write("\n".join(drawn), out)
 
 
-def score(model: TextModel, file: TextFile, as_json: Json = False, windows: Evenly = None) -> None:
+def score(model: TextModel, file: TextFile, orders: Orders = 1, as_json: Json = False, windows: Evenly = None) -> None:
     """Bits per character of a text file: of whole windows, of single characters, and of holes given the rest."""
     from anyorder.data.text import read_corpus
 
-    found = model.scores(read_corpus(file), most=windows)
+    found = model.scores(read_corpus(file), most=windows, orders=orders)
     if as_json:
         show.print_json({**dataclasses.asdict(found), "unit": "bits per character"})
         return

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
 from anyorder.variables.codecs import Space
+from anyorder.variables.lattice import Lattice
 
 
 class Head(nn.Module, ABC):
@@ -33,6 +34,12 @@ class Head(nn.Module, ABC):
 
     wraps: ClassVar[bool] = False
     """Whether it is put around another head by what a column is (its atoms, its bounds), not chosen by a user."""
+
+    couples: ClassVar[bool] = False
+    """Whether its features can be shared by the channels of a pixel (:mod:`anyorder.networks.parts.colour`)."""
+
+    own_components: ClassVar[bool] = False
+    """Whether its option ``components`` means something of its own, and not the size of a mixture of numbers."""
 
     @classmethod
     def suits(cls, levels: int) -> bool:
@@ -67,6 +74,11 @@ class Head(nn.Module, ABC):
     def log_scales(self) -> tuple[int, ...]:
         """Which features are log scales: stretching the line by c adds log c to them."""
         return ()
+
+    @property
+    def points(self) -> Lattice | None:
+        """The lattice on which its values lie; None where they are levels or a line."""
+        return None
 
     @property
     def blended(self) -> tuple[Head, ...]:

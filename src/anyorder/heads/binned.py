@@ -303,6 +303,10 @@ class Binned(Head):
         return cls(tuple(edges.tolist()) or cls.edges, warp, lattice)
 
     @property
+    def points(self) -> Lattice | None:
+        return self.bins.lattice
+
+    @property
     def size(self) -> int:
         return len(self.edges) + 1
 

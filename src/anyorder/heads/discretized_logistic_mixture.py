@@ -198,6 +198,7 @@ class DiscretizedLogisticMixture(MixtureHead):
 
     name: ClassVar[str] = "discretized_logistic_mixture"
     space: ClassVar[Space] = Space.LATTICE
+    couples: ClassVar[bool] = True
     deviation: ClassVar[float] = math.sqrt(3) / math.pi
 
     components: int
@@ -207,6 +208,10 @@ class DiscretizedLogisticMixture(MixtureHead):
         super().__post_init__()
         if isinstance(self.lattice, Mapping):  # as it comes out of a model file
             self.lattice = Lattice.from_dict(self.lattice)
+
+    @property
+    def points(self) -> Lattice:
+        return self.lattice
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> DiscretizedLogisticMixtureDistribution:
         return DiscretizedLogisticMixtureDistribution(*self.parts(features), self.lattice)

@@ -32,6 +32,7 @@ class Ordinal(Head):
 
     name: ClassVar[str] = "ordinal"
     space: ClassVar[Space] = Space.LEVELS
+    own_components: ClassVar[bool] = True  # of the latent line behind the levels
 
     levels: int = 3
     components: int = 3

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from anyorder.heads import Head, heads
-from anyorder.heads.ordinal import Ordinal
 from anyorder.modalities.options import option_names
 from anyorder.variables.codecs import Codec
 
@@ -16,7 +15,7 @@ def built_head(described: Mapping[str, Any], codec: Codec, components: int) -> H
     family = heads.of(described)
     options = option_names(family)
     made = dict(described)
-    if "components" in options and family is not Ordinal:  # which has a few latent ones of its own
+    if "components" in options and not family.own_components:
         made.setdefault("components", components)
     if "levels" in options:
         made["levels"] = len(codec.variable.levels)

@@ -15,6 +15,8 @@ from anyorder.networks import networks
 from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 
+NETWORKS = "'residual_mlp', 'causal_transformer' or 'unet'"
+
 
 def named(name: str) -> Any:
     """A field that describes a component: its ``name`` and its options."""
@@ -25,11 +27,12 @@ def named(name: str) -> Any:
 class FitOptions:
     """What every fit can be given. A modality adds its own options and sets its own defaults.
 
-    ``network``, ``protocol``, ``masking`` and ``objective`` are a ``name`` and options; ``auto`` leaves the choice to
-    the modality. ``training`` is how to train: see :class:`~anyorder.training.options.Options`.
+    ``network``, ``protocol``, ``masking`` and ``objective`` are a ``name`` and options; masking and objective may be
+    ``auto``: then modality and network choose. ``training`` is how to train: see
+    :class:`~anyorder.training.options.Options`.
     """
 
-    network: Mapping[str, Any] = named("auto")
+    network: Mapping[str, Any] = named("residual_mlp")
     protocol: Mapping[str, Any] = named("canonical")
     masking: Mapping[str, Any] = named("auto")
     objective: Mapping[str, Any] = named("auto")
@@ -38,6 +41,9 @@ class FitOptions:
 
     def __post_init__(self) -> None:
         check_fields(self, within={"validation_share": "(0, 1)"})
+        kind = networks.of(self.network)
+        if not kind.trainable:
+            raise UserError(f"the network {kind.name!r} is not trained; choose one that is, such as {NETWORKS}")
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, **said: Any) -> Self:

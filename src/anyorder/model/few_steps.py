@@ -117,7 +117,7 @@ def grouped(chain: Chain, calls: int | Budget | None, channels: int = 1) -> tupl
     Where the ``channels`` of a pixel depend on each other within one call's answers, a group of pixels takes a call for
     each channel: all reds, then all greens, then all blues.
     """
-    if channels == 1:
+    if channels == 1 or not chain.steps:
         known = int(chain.evidence.sum(dim=1).min()) if chain.batch else 0
         return chain, call_starts(calls, chain.steps, known)
     if isinstance(calls, Budget):

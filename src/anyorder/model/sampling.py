@@ -52,6 +52,8 @@ def draws(
     generator = seeded(model, seed)
     for rows in row_chunks(model, len(values)):
         part = query.rows(rows).to(model.device)
+        if not bool(part.asked.any()):
+            continue
         drawn = values[rows].to(model.device)
         for stage in indicators_first(part, model.schema):
             for now in present_first(stage, model.schema, drawn):

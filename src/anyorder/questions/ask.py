@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anyorder.errors import UserError
-from anyorder.questions.evidence import Value, read_statement
-from anyorder.questions.grammar import Question
+from anyorder.questions.grammar import Question, read_value
 from anyorder.variables.schema import Schema
 
 if TYPE_CHECKING:
@@ -75,4 +74,9 @@ def reply_to(
 
 def _is_partial(conditional: Conditional, name: str, value: str) -> bool:
     """Whether a typed value is a range, a set or "missing"."""
+    if read_value(value) is None:
+        return False
+    # Imported here: codecs need pandas and torch, and the command line's --help does without them.
+    from anyorder.questions.evidence import Value, read_statement
+
     return not isinstance(read_statement(conditional.model.encoding.codec(name), value), Value)

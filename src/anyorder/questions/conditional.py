@@ -8,6 +8,7 @@ coherent; averaging K of them is the log of the mean *probability* (SFARM eq. 14
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,7 @@ from anyorder.query import Query
 from anyorder.questions.answer import Answer
 from anyorder.questions.estimate import Estimate, weighted_mean
 from anyorder.questions.events import understand
-from anyorder.questions.evidence import Value, read_statement
+from anyorder.questions.evidence import Statement, Value, read_statement
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.variables.missingness import blank_holes, with_indicators_along
@@ -104,11 +105,19 @@ class Conditional:
         *,
         draws: int = DRAWS,
         seed: int = 0,
+        _read: Mapping[str, Statement] | None = None,
     ) -> None:
         self.model = model
         self.evidence = dict(evidence or {})
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
-        found = _together(model, self.evidence)
+        # What an earlier question has read already comes along with it, so that nothing is read twice.
+        self._statements = {
+            name: read_statement(model.encoding.codec(name), said)
+            if _read is None or name not in _read
+            else _read[name]
+            for name, said in self.evidence.items()
+        }
+        found = _together(model, self._statements, self.evidence)
         self._encoded = {index: said for index, said in found.items() if not isinstance(said, Region)}
         self._regions = {index: said for index, said in found.items() if isinstance(said, Region)}
         for name in asked or ():
@@ -140,7 +149,9 @@ class Conditional:
         >>> model.given(rooms=6).given(river="yes")
         p(... | rooms=6, river='yes')
         """
-        return self._with({**self.evidence, **(evidence or {}), **more}, self.asked)
+        added = {**(evidence or {}), **more}
+        read = {name: said for name, said in self._statements.items() if name not in added}
+        return self._with({**self.evidence, **added}, self.asked, read)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about these variables only; the others are marginalised out.
@@ -162,7 +173,7 @@ class Conditional:
         >>> model.given(rooms=6).asking("river", "price").sample(3, seed=0).shape
         (3, 3)
         """
-        return self._with(self.evidence, names)
+        return self._with(self.evidence, names, self._statements)
 
     def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
         """Choose the draws that stand for ranges; without ranges, answers do not change.
@@ -189,10 +200,12 @@ class Conditional:
         True
         """
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
-        return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed)
+        return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed, _read=self._statements)
 
-    def _with(self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None) -> Conditional:
-        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed)
+    def _with(
+        self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None, read: Mapping[str, Statement]
+    ) -> Conditional:
+        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed, _read=read)
 
     def __getitem__(self, name: str) -> Answer:
         """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors.
@@ -360,6 +373,12 @@ class Conditional:
         """The variables that the evidence speaks of."""
         return frozenset(self._encoded) | frozenset(self._regions)
 
+    @property
+    def given_places(self) -> frozenset[int]:
+        """An older name of :attr:`given_indices`."""
+        warnings.warn("given_places is now called given_indices", DeprecationWarning, stacklevel=2)
+        return self.given_indices
+
     def particles(self) -> Particles:
         """The weighted draws that stand for the ranges, in model units; of use where :meth:`sample` is not enough.
 
@@ -454,11 +473,10 @@ class Conditional:
         if holes:
             blank_holes(self.model.schema, drawn, asked[0].numpy())
         frame = self.model.encoding.decode(drawn)
-        for name, said in self.evidence.items():
-            if self.model.schema.index(name) in self._encoded:
-                statement = read_statement(self.model.encoding.codec(name), said)
-                if isinstance(statement, Value):  # a range or set of one value comes out of its encoding
-                    frame[name] = self._as_column(name, statement.given, n, frame[name])
+        for name, statement in self._statements.items():
+            # A range or set of one value is known exactly as well, and comes out of its encoding.
+            if isinstance(statement, Value) and self.model.schema.index(name) in self._encoded:
+                frame[name] = self._as_column(name, statement.given, n, frame[name])
         shown = [v.name for i, v in enumerate(self.model.schema.variables) if bool(wanted[0, i])]
         return frame[shown]
 
@@ -477,17 +495,19 @@ class Conditional:
         return values, known
 
 
-def _together(model: AnyOrderModel, evidence: Mapping[str, Any]) -> dict[int, float | Region]:
+def _together(
+    model: AnyOrderModel, statements: Mapping[str, Statement], evidence: Mapping[str, Any]
+) -> dict[int, float | Region]:
     """What is known of every variable that the evidence speaks of: its model value, or the region it lies in."""
     found: dict[int, float | Region] = {}
-    for name, said in evidence.items():
-        index, known = understand(model.encoding, name, said, evidence=True)
+    for name, statement in statements.items():
+        index, known = understand(model.encoding, name, statement, evidence=True)
         # A column said to be missing speaks of its indicator, which may be named as well.
         both = agreement(found[index], known) if index in found else known
         if both is None:
             raise UserError(
-                f"the evidence contradicts itself about {model.schema.names[index]!r}: {name}={said} does not agree "
-                "with the rest of it; leave one of the two out"
+                f"the evidence contradicts itself about {model.schema.names[index]!r}: {name}={evidence[name]} does "
+                "not agree with the rest of it; leave one of the two out"
             )
         found[index] = both
     return found

@@ -11,7 +11,7 @@ from typing import Any
 
 from anyorder.distributions.region import Nothing, Points, Region, region_of_extent
 from anyorder.errors import UserError
-from anyorder.questions.evidence import Between, Missing, OneOf, Value, read_statement
+from anyorder.questions.evidence import Between, Missing, OneOf, Statement, Value, read_statement
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import indicator_name
 
@@ -39,9 +39,7 @@ def understand(encoding: Encoding, name: str, said: Any, *, evidence: bool = Fal
     return _understood(encoding, index, read_statement(encoding.codecs[index], said), evidence=evidence)
 
 
-def _understood(
-    encoding: Encoding, index: int, said: Between | OneOf | Missing | Value, *, evidence: bool
-) -> tuple[int, float | Region]:
+def _understood(encoding: Encoding, index: int, said: Statement, *, evidence: bool) -> tuple[int, float | Region]:
     name = encoding.schema.names[index]
     if isinstance(said, Missing):
         return _indicator(encoding, name)

@@ -15,7 +15,7 @@ from anyorder.questions.grammar import read_value
 from anyorder.variables.codecs import Codec
 from anyorder.variables.ranges import Between, OneOf
 
-__all__ = ["MISSING", "Between", "Missing", "OneOf", "Partial", "Value", "read_evidence", "read_statement"]
+__all__ = ["MISSING", "Between", "Missing", "OneOf", "Partial", "Statement", "Value", "read_evidence", "read_statement"]
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,17 @@ class Value:
     given: Any
 
 
-def read_statement(codec: Codec, said: Any) -> Between | OneOf | Missing | Value:
+Statement: TypeAlias = Between | OneOf | Missing | Value
+"""What can be said of a variable, once it is read."""
+
+
+def read_statement(codec: Codec, said: Any) -> Statement:
     """What is said of the variable of ``codec``, from Python or typed.
 
     A text that is one of the variable's own values ("5..6" as a level) is that value; else it is read as a range, a
     set or "missing" where it looks like one.
     """
-    if isinstance(said, Between | OneOf | Missing):
+    if isinstance(said, Between | OneOf | Missing | Value):
         return said
     if isinstance(said, str):
         found = read_evidence(said)

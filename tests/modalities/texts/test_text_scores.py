@@ -10,6 +10,7 @@ from anyorder.errors import UserError
 from anyorder.masking import Cardinality
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.scores import score_text
+from anyorder.protocols import Random
 
 from untrained_texts import untrained
 
@@ -64,3 +65,15 @@ def test_mistakes_are_named() -> None:
         score_text(model, "")
     with pytest.raises(UserError, match="between 0 and 1"):
         score_text(model, "ab a", holes=1.0)
+
+
+def test_orders_of_scores_follow_the_seed() -> None:
+    model = untrained(length=4, name="bidirectional_transformer")
+    model.core.protocol = Random()
+    text = "ab b a bba ab aaba b"
+    found = {seed: score_text(model, text, seed=seed).joint for seed in range(4)}
+    assert len(set(found.values())) > 1
+    assert found[2] == score_text(model, text, seed=2).joint
+    several = score_text(model, text, orders=3, seed=2).joint
+    assert several == pytest.approx(model.bits_per_character(text, orders=3, seed=2))
+    assert several != found[2]

@@ -23,9 +23,8 @@ from anyorder.modalities.images.options import ImageOptions
 from anyorder.modalities.options import option_names
 from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
-from anyorder.protocols import protocols
+from anyorder.protocols import Protocol, protocols
 from anyorder.training.rows import Digest, Rows
-from anyorder.variables.codecs import Space
 
 
 def fit_images(
@@ -93,10 +92,10 @@ def fit_images(
         if held_out.shape[1:] != array.shape[1:]:
             raise UserError(f"validation has pictures of {held_out.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
-    # A pixel can be answered for at once only by a network that couples channels, with a head on a lattice.
+    # A pixel can be answered for at once only by a network that couples channels, with a head that they can share.
     couples = "coupled" in option_names(networks.of(options.network))
-    lattice = heads.of(described_head(options.head, levels)).space is Space.LATTICE
-    together = len(shape) == 3 and options.variables == "pixels" and couples and lattice
+    shared = heads.of(described_head(options.head, levels)).couples
+    together = len(shape) == 3 and options.variables == "pixels" and couples and shared
     auto = options.masking.get("name") == "auto"
     masking = (
         image_masking(shape, together=together)
@@ -108,7 +107,7 @@ def fit_images(
         shape,
         levels,
         options.described_network(modes=len(modes), coupled=levels if together else 0),
-        protocols.build(_protocol(options.protocol, together=together)),
+        _protocol(options.protocol, shape, together=together),
         head=options.head,
         components=options.components,
         seed=run.seed,
@@ -129,10 +128,20 @@ def fit_images(
     return ImageModel(core, card)
 
 
-def _protocol(described: Mapping[str, Any], *, together: bool) -> Mapping[str, Any]:
-    if described.get("name") != "auto":
-        return described
-    return {"name": "pixelwise"} if together else {"name": "random"}
+def _protocol(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> Protocol:
+    """The order that is asked for, or the usual one; where channels are answered together they must stay together."""
+    if described.get("name") == "auto":
+        described = {"name": "pixelwise"} if together else {"name": "random"}
+    made = protocols.build(described)
+    if together:
+        everything = torch.ones(1, int(np.prod(shape)), dtype=torch.bool)
+        order = made.keys(everything, torch.Generator().manual_seed(0))[0].argsort(stable=True).view(-1, shape[2])
+        if not torch.equal(order, order[:, :1] + torch.arange(shape[2])) or bool((order[:, 0] % shape[2]).any()):
+            raise UserError(
+                f"the protocol {made.name!r} tears the channels of a pixel apart, which are answered together; "
+                "use 'pixelwise', or variables='channels'"
+            )
+    return made
 
 
 def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:

@@ -217,7 +217,6 @@ class _Forest:
 
 
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
-    warp = getattr(codec, "warp", None)
-    if not isinstance(warp, Warp):
+    if codec.bend is None:
         return None
-    return Warp.affine(0.0, 1.0) if len(warp.x) > 2 else Warp.normal_scores(cells.astype(np.float64))
+    return Warp.affine(0.0, 1.0) if len(codec.bend.x) > 2 else Warp.normal_scores(cells.astype(np.float64))

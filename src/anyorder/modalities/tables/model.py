@@ -1,4 +1,4 @@
-"""Tables: from a frame to a fitted model, and the model's public face in the units of the data."""
+"""Tables: the public face of a fitted model, in the columns and units of the data."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from anyorder.modalities.options import FitOptions, named, section
+from anyorder.modalities.options import FitOptions, section
 from anyorder.modalities.tables.heads import checked_heads
 from anyorder.support.checks import check_fields
 from anyorder.training.trees.options import TreeOptions
@@ -28,7 +28,6 @@ class TableOptions(FitOptions):
     ``auto``: single edges beside each other for mask networks, whole chains of evidence and asked for chain networks.
     """
 
-    network: Mapping[str, Any] = named("residual_mlp")
     engine: str = "auto"
     encoding: str = "auto"
     components: int = 10  # of the mixture that a number's distribution is made of

@@ -1,4 +1,4 @@
-"""Texts: from a corpus to a fitted model, and the model's public face in characters.
+"""Texts: the public face of a fitted model, in characters.
 
 A window of ``length`` positions is one row of as many variables, all alike. A shorter text names fewer of them, which
 costs less along a chain network; a longer one is read in overlapping windows, each hole answered where it has context
@@ -211,7 +211,7 @@ class TextModel(FittedModel):
             known = torch.nn.functional.pad(known, (0, self.length - known.shape[1]))
         return log_prob(self.core, values, Query(known & observed, observed & ~known), orders=orders, seed=seed)
 
-    def bits_per_character(self, text: str, *, most: int | None = None) -> float:
+    def bits_per_character(self, text: str, *, most: int | None = None, orders: int = 1, seed: int = 0) -> float:
         """Bits per character of a long text, cut into windows that do not overlap, each read from nothing.
 
         Parameters
@@ -220,6 +220,8 @@ class TextModel(FittedModel):
             Held-out text of the model's alphabet.
         most
             So many windows, evenly spread; all of them if None.
+        orders, seed
+            As in :meth:`log_prob`.
 
         Returns
         -------
@@ -231,10 +233,13 @@ class TextModel(FittedModel):
         True
         """
         windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
-        nats = log_prob(self.core, windows, Query.marginal(torch.ones(windows.shape, dtype=torch.bool)))
+        everything = Query.marginal(torch.ones(windows.shape, dtype=torch.bool))
+        nats = log_prob(self.core, windows, everything, orders=orders, seed=seed)
         return float(-nats.mean() / (self.length * math.log(2)))
 
-    def scores(self, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0) -> TextScores:
+    def scores(
+        self, text: str, *, most: int | None = None, holes: float = 0.3, orders: int = 1, seed: int = 0
+    ) -> TextScores:
         """Bits per character of a text by kind of question: jointly, of random characters alone, of scattered holes.
 
         Parameters
@@ -245,8 +250,10 @@ class TextModel(FittedModel):
             So many windows, evenly spread; all of them if None.
         holes
             The share of characters that are hidden in the last kind.
+        orders
+            Average the probability over so many orders, as in :meth:`log_prob`.
         seed
-            Decides which.
+            Decides which characters are hidden, and the orders.
 
         Returns
         -------
@@ -259,7 +266,7 @@ class TextModel(FittedModel):
         >>> found.conditional > 0
         True
         """
-        return score_text(self, text, most=most, holes=holes, seed=checked_seed(seed))
+        return score_text(self, text, most=most, holes=holes, orders=orders, seed=checked_seed(seed))
 
     def budget(self, text: str, calls: int, *, most: int = 64, seed: int = 0) -> Budget:
         """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost.

@@ -39,7 +39,7 @@ class TextScores:
 
 
 def score_text(
-    model: TextModel, text: str, *, most: int | None = None, holes: float = 0.3, seed: int = 0
+    model: TextModel, text: str, *, most: int | None = None, holes: float = 0.3, orders: int = 1, seed: int = 0
 ) -> TextScores:
     """Scores of a text by its windows, all of them or ``most``, evenly spread; a short text is one window."""
     if not 0 < holes < 1:
@@ -57,7 +57,7 @@ def score_text(
     asked = {"joint": (nothing, ~nothing), "marginal": (nothing, marginal), "conditional": (~hole, hole)}
     means, errors = {}, {}
     for name, (known, wanted) in asked.items():
-        bits = _bits(model, windows, known, wanted)
+        bits = _bits(model, windows, known, wanted, orders, seed)
         means[name], errors[name] = bits_per(bits, wanted.sum(dim=1).double())
         if name == "marginal":
             over = torch.full_like(bits, float(size))
@@ -65,10 +65,14 @@ def score_text(
     return TextScores(**means, errors=errors if len(windows) > 1 else None, windows=len(windows), length=size)
 
 
-def _bits(model: TextModel, windows: Tensor, known: Tensor, asked: Tensor) -> Float[Tensor, " windows"]:
+def _bits(
+    model: TextModel, windows: Tensor, known: Tensor, asked: Tensor, orders: int, seed: int
+) -> Float[Tensor, " windows"]:
     spare = (0, model.length - windows.shape[1])
     query = Query(*(torch.nn.functional.pad(mask, spare) for mask in (known, asked)))
-    return torch.from_numpy(-log_prob(model.core, torch.nn.functional.pad(windows, spare), query)) / math.log(2)
+    return torch.from_numpy(
+        -log_prob(model.core, torch.nn.functional.pad(windows, spare), query, orders=orders, seed=seed)
+    ) / math.log(2)
 
 
 def bits_per(bits: Float[Tensor, " windows"], count: Float[Tensor, " windows"]) -> tuple[float, float]:

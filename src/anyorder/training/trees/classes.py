@@ -22,7 +22,7 @@ def tree_head(
     def histogram(family: Head, cells: Float[np.ndarray, " cells"]) -> Head:
         if family.levels:
             return family if family.free else Categorical(family.levels)
-        lattice = getattr(family, "lattice", None)
+        lattice = family.points
         if not len(cells):
             return Binned(lattice=lattice)
         # Bins of a few cells each would be noise.

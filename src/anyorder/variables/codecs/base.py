@@ -154,6 +154,11 @@ class Codec(ABC):
         return None
 
     @property
+    def bend(self) -> Warp | None:
+        """The warp that leads from the units of the data to model values, if that is all there is to it."""
+        return None
+
+    @property
     def ends(self) -> tuple[float | None, float | None]:
         """The least and the greatest model value that a distribution on a line must be cut at."""
         low, high = self.variable.bounds

@@ -93,6 +93,10 @@ class LatticeCodec(Codec):
             refuse(name, column, int(off[0]), f"got {plain(column.iloc[int(off[0])])}, expected {expected}")
         return given
 
+    @property
+    def bend(self) -> Warp | None:
+        return self.warp
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         """A number between two whole ones, 4.5, is never an answer, but as evidence a network can read it."""
         missing = missing_cells(column, marks, words=True)

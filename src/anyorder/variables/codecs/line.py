@@ -61,6 +61,10 @@ class LineCodec(Codec):
         instants = ticks(times(column, missing, self.variable.name, self.variable.zone))
         return (instants - self.origin) / MICROSECONDS_PER_DAY
 
+    @property
+    def bend(self) -> Warp | None:
+        return self.warp
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
         units = self._numbers(column, missing)

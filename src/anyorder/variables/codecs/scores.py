@@ -23,7 +23,7 @@ NODES = 24  # Gauss-Legendre nodes on either side of x, where the quantile funct
 class Law(Protocol):
     """A batch of one-dimensional distributions over the model values of one variable.
 
-    Every :class:`~anyorder.distributions.base.Distribution` is one; codecs stand below those in the house.
+    Every :class:`~anyorder.distributions.base.Distribution` is one, which codecs cannot import: they are below it.
     """
 
     @property
