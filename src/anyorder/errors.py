@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+SEEDS = 2**63  # so many seeds there are: 0 and up, as torch's generators take them
+
 
 class UserError(ValueError):
     """A mistake in what was asked or given, never a fault of the library.
@@ -38,6 +40,14 @@ def whole(name: str, value: object, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
     return int(value)
+
+
+def checked_seed(value: object) -> int:
+    """``value`` as an int, where it can start a generator: asked at every public door, before it is reckoned with."""
+    seed = whole("seed", value, 0)
+    if seed >= SEEDS:
+        raise UserError(f"seed must be a whole number, 0 or more, got {value!r}; the largest one is {SEEDS - 1}")
+    return seed
 
 
 def positive(name: str, value: object) -> float:

@@ -18,6 +18,7 @@ from sklearn.datasets import load_digits
 
 import anyorder as ao
 from anyorder.modalities.face import FittedModel
+from anyorder.model.few_steps import Budget
 
 from texts import CORPUS
 
@@ -33,6 +34,7 @@ class Face:
     fit: Callable[..., Any]
     questions: tuple[Callable[[Any, int], Any], ...]
     refusals: tuple[tuple[Callable[[Any], Any], str], ...]
+    seeded: tuple[Callable[[Any, Any], Any], ...]  # every door that takes a seed
 
 
 def frame(rows: int = 60) -> pd.DataFrame:
@@ -68,6 +70,8 @@ def fit_pictures(seed: int = 0, **more: Any) -> ao.ImageModel:
     return ao.fit_images(DIGITS, preset="tiny", config=config, seed=seed, **more)
 
 
+NO_SEEDS = (1.5, True, "0", -1, 2**63, 2**64)
+LAST_SEED = 2**63 - 1
 HALF = np.arange(64).reshape(8, 8) % 8 < 4
 MOST = np.arange(64).reshape(8, 8) % 11 > 0  # six pixels are left to ask for
 
@@ -84,10 +88,36 @@ FACES = {
         ),
         (
             (lambda m: m.given(nothing=1), "did you mean|valid names"),
-            (lambda m: m.sample(-1), "rows"),
+            (lambda m: m.sample(-1), "n must be"),
+            (lambda m: m.sample(2.5), "n must be a whole number"),
+            (lambda m: m.sample(True), "n must be a whole number"),
+            (lambda m: m["x"].sample(2.5), "n must be a whole number"),
+            (lambda m: m.given(x="0..1")["count"].sample(2.5), "n must be a whole number"),
+            (lambda m: m.given(x="0..1").ranged_rows(2.5), "n must be a whole number"),
+            (lambda m: m.given(x="0..1").using(draws=2.5), "draws must be a whole number"),
+            (lambda m: m.given(x="0..1").using(draws=1), "draws must be"),
+            (lambda m: m.next_question(None, "x", draws=2.5), "draws must be a whole number"),
+            (lambda m: m.fill(TABLE.head(2).assign(x=None), draws=True), "draws must be a whole number"),
+            (lambda m: m.calibration(TABLE, repeats=1.5), "repeats must be a whole number"),
             (lambda m: m.log_prob(TABLE.head(2), orders=0), "orders must be"),
             (lambda m: m.log_prob(TABLE.head(2), seed=-1), "seed must be"),
             (lambda m: m.fill(TABLE.head(2), draws=0), "draws must be"),
+        ),
+        (
+            lambda m, s: m.sample(2, seed=s),
+            lambda m, s: m.given(x="0..1").sample(2, seed=s),
+            lambda m, s: m["x"].sample(2, seed=s),
+            lambda m, s: m.given(x="0..1")["count"].sample(2, seed=s),
+            lambda m, s: m.given(x="0..1").log_prob(count=4, seed=s),
+            lambda m, s: m.given().order_spread(count=4, x=0.5, orders=2, seed=s),
+            lambda m, s: m.prob("count > 3, rain > 0.5", draws=8, seed=s),
+            lambda m, s: m.ask("P(count > 3, x > 1 | rain > 0.2)", draws=8, seed=s),
+            lambda m, s: m.mutual_information("x", "kind", draws=8, seed=s),
+            lambda m, s: m.next_question(None, "x", draws=8, seed=s),
+            lambda m, s: m.fill(TABLE.head(2).assign(x=None), draws=2, seed=s),
+            lambda m, s: m.calibration(TABLE.head(8), seed=s),
+            lambda m, s: m.conformal(TABLE.head(8), seed=s),
+            lambda m, s: m.coherence(TABLE.head(8), seed=s),
         ),
     ),
     "text": Face(
@@ -107,6 +137,20 @@ FACES = {
             (lambda m: m.fill("f_x", draws=0), "draws must be"),
             (lambda m: m.sample(1, calls=0), "calls must be"),
             (lambda m: m.sample(1, order="best"), "unknown order"),
+            (lambda m: m.sample(1, drafts=2.5), "drafts must be a whole number"),
+            (lambda m: m.sample(1, drafts="4"), "drafts must be a whole number"),
+            (lambda m: m.sample(1, length=2.5), "length must be a whole number"),
+            (lambda m: m.budget(CORPUS, 4, most=0), "most must be"),
+            (lambda m: m.scores(CORPUS, most=0), "most must be"),
+            (lambda m: m.bits_per_character(CORPUS, most=0), "most must be"),
+            (lambda m: m.compress("the fox", calls=0), "calls must be"),
+            (lambda m: m.compress("the fox", calls=Budget((0, 2), 5, 0.0)), "measured for another model"),
+        ),
+        (
+            lambda m, s: m.sample(1, length=8, seed=s),
+            lambda m, s: m.fill("t_e f_x", draws=2, seed=s),
+            lambda m, s: m.scores(CORPUS, most=2, seed=s),
+            lambda m, s: m.budget(CORPUS, 4, most=2, seed=s),
         ),
     ),
     "images": Face(
@@ -123,10 +167,18 @@ FACES = {
             (lambda m: m.sample(0), "draws must be|n must be"),
             (lambda m: m.log_prob(DIGITS[:1], orders=0), "orders must be"),
             (lambda m: m.log_prob(DIGITS[:1], seed=-1), "seed must be"),
-            (lambda m: m.sample(1, steps=0), "calls must be|steps must be"),
+            (lambda m: m.sample(1, steps=0), "^steps must be"),
+            (lambda m: m.trace(DIGITS[0], HALF, steps=0), "^steps must be"),
+            (lambda m: m.budget(DIGITS[:4], 4, points=0), "points must be"),
+            (lambda m: m.budget(DIGITS[:4], 4, points=1), "points must be"),
             (lambda m: m.sample(1, order="best"), "unknown order"),
             (lambda m: m.sample(1, mode="sideways"), "unknown masking mode"),
             (lambda m: m.compress(DIGITS), "cannot compress"),
+        ),
+        (
+            lambda m, s: m.sample(1, steps=2, seed=s),
+            lambda m, s: m.trace(DIGITS[0], HALF, steps=2, seed=s),
+            lambda m, s: m.budget(DIGITS[:4], 4, points=3, seed=s),
         ),
     ),
 }
@@ -226,6 +278,25 @@ def test_another_seed_fits_another_model(face: Face, model: Any) -> None:
     assert asked(face, same, 0) == asked(face, model, 0)
     every = range(len(face.questions))
     assert [asked(face, other, number) for number in every] != [asked(face, model, number) for number in every]
+
+
+def test_every_seed_is_checked_by_one_rule(face: Face, model: Any) -> None:
+    for question in face.seeded:
+        for wrong in NO_SEEDS:
+            with pytest.raises(ao.UserError, match=r"seed must be a whole number, 0 or more, got "):
+                question(model, wrong)
+        assert plain(question(model, np.int64(3))) == plain(question(model, 3))
+        question(model, LAST_SEED)
+
+
+def test_a_fit_takes_the_seeds_that_questions_take(face: Face, model: Any) -> None:
+    for wrong in NO_SEEDS:
+        with pytest.raises(ao.UserError, match=r"seed must be a whole number, 0 or more, got "):
+            face.fit(seed=wrong)
+    again = face.fit(seed=np.int64(0))
+    assert type(again.card["arguments"]["seed"]) is int
+    assert asked(face, again, 0) == asked(face, model, 0)
+    assert face.fit(seed=LAST_SEED).card["arguments"]["seed"] == LAST_SEED
 
 
 def test_mistakes_are_refused_by_name(face: Face, model: Any) -> None:

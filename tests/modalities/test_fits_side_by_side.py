@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 import anyorder as ao
+from anyorder.training.options import Options
 
 TRAINING = {
     "minutes": None,
@@ -98,6 +99,21 @@ def test_four_fits_side_by_side_are_those_one_after_the_other(fit: Callable[[int
         together = list(pool.map(fit, seeds))
     for seed, model in zip(seeds, together, strict=True):
         assert same(weights(model), alone[seed]), f"seed {seed} gave another model beside others"
+
+
+@pytest.mark.parametrize("threads", [1, Options().threads])
+def test_fits_side_by_side_leave_the_number_of_threads_alone(threads: int) -> None:
+    config = {"training": {**TRAINING, "threads": threads}, "network": MLP}
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda seed: ao.fit(table(), engine="neural", seed=seed, config=config), range(4)))
+        assert torch.get_num_threads() == 3
+        with ThreadPoolExecutor(1) as pool:  # a new thread begins with the number of the process
+            assert pool.submit(torch.get_num_threads).result() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize("fit", QUESTIONS)

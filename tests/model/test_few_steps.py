@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from anyorder.errors import UserError
+from anyorder.model import few_steps
 from anyorder.model.few_steps import call_starts, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
-from anyorder.protocols import Random
+from anyorder.protocols import Canonical, Protocol, Random
 from anyorder.query import Query
 
 from peaked_models import DRAWS, N, peaked, query
@@ -146,3 +147,22 @@ def test_confidence_order_in_one_call_is_side_by_side() -> None:
         assert np.abs(found - probs[position]).max() < 4 * math.sqrt(0.25 / 3000)
     with pytest.raises(UserError, match="calls must be"):
         draw_by_confidence(model, values, questions, 0)
+
+
+@pytest.mark.parametrize("protocol", [Canonical(), Random()])
+def test_the_surprise_is_measured_in_parts_that_fit_into_memory(
+    monkeypatch: pytest.MonkeyPatch, protocol: Protocol
+) -> None:
+    model = peaked("chain", protocol)
+    values = torch.randint(3, (50, N), generator=torch.Generator().manual_seed(0)).float()
+    whole = surprise_matrix(model, values, seed=4)
+    monkeypatch.setattr(few_steps, "row_chunks", lambda model, rows: (slice(at, at + 7) for at in range(0, rows, 7)))
+    beside, sizes = model.network.beside, []
+
+    def watched(values: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(values))
+        return beside(values, *rest)
+
+    monkeypatch.setattr(model.network, "beside", watched)
+    np.testing.assert_allclose(surprise_matrix(model, values, seed=4), whole, rtol=1e-6)
+    assert max(sizes) == 7

@@ -9,6 +9,7 @@ import pytest
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.questions import information
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.evidence import Between
 from anyorder.questions.information import mutual_information
@@ -61,3 +62,11 @@ def test_mutual_information_of_a_variable_with_a_range_is_refused(gaussian: AnyO
     names = gaussian.schema.names
     with pytest.raises(UserError, match="is given"):
         mutual_information(Conditional(gaussian, {names[0]: Between(0.0, 1.0)}), [names[0]], [names[1]])
+
+
+def test_the_last_seed_has_seeds_after_it(gaussian: AnyOrderModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(information, "POOL", 4)
+    monkeypatch.setattr(information, "ROWS", 4)
+    ranged = Conditional(gaussian, {"v0": Between(-1, 2)}, draws=64, seed=2**63 - 1)
+    assert np.isfinite(float(mutual_information(ranged, ["v1"], ["v2"])))
+    assert 0 < float(ranged.prob("v1 > 0, v2 > 0")) < 1

@@ -46,3 +46,23 @@ def test_other_threads_draw() -> None:
         worker.start()
         worker.join()
     assert drawn[0].abs().min() > 0
+
+
+def test_no_way_of_drawing_moves_the_global_state() -> None:
+    chances, weights = torch.full((4,), 0.5), torch.ones(3, 4)
+    state = torch.random.get_rng_state()
+    with WeightsUnset():
+        assert sorted(torch.randperm(6).tolist()) == list(range(6))
+        assert torch.randint(5, (3,)).shape == torch.randint_like(chances, 5)[:3].shape
+        assert torch.rand_like(weights).shape == torch.randn_like(weights).shape == (3, 4)
+        assert torch.normal(weights, 1.0).shape == torch.poisson(weights).shape == (3, 4)
+        assert torch.bernoulli(chances).shape == chances.bernoulli().shape == (4,)
+        assert torch.multinomial(weights, 2).shape == weights.multinomial(2).shape == (3, 2)
+        for fill in ("bernoulli_", "cauchy_", "exponential_", "log_normal_", "normal_", "random_", "uniform_"):
+            tensor = torch.ones(3)
+            assert getattr(tensor, fill)() is tensor
+        torch.ones(3).geometric_(0.5)
+        nn.init.trunc_normal_(weights)
+        nn.init.xavier_uniform_(weights)
+        nn.init.orthogonal_(weights)
+    assert torch.equal(torch.random.get_rng_state(), state)

@@ -202,3 +202,10 @@ def test_time_budget_is_kept() -> None:
 def test_senseless_options_are_refused(change: dict[str, object], word: str) -> None:
     with pytest.raises(UserError, match=word):
         replace(Options(), **change)  # type: ignore[arg-type]
+
+
+def test_what_is_dropped_is_another_stream_than_the_rows() -> None:
+    one, again = small_trainer(), small_trainer()
+    rows, dropped = (torch.rand(100, generator=generator) for generator in (one.generator, one.dropout))
+    assert abs(float(torch.corrcoef(torch.stack([rows, dropped]))[0, 1])) < 0.4
+    assert torch.equal(torch.rand(100, generator=again.dropout), dropped)

@@ -11,7 +11,7 @@ import torch
 from scipy.stats import multivariate_normal
 
 from anyorder.errors import UserError
-from anyorder.masking import Bernoulli, Cardinality, Conditional, Masking, Targets, Univariate
+from anyorder.masking import Bernoulli, Cardinality, Conditional, Masking, Targets, Univariate, maskings
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical, Protocol, Random
 from anyorder.training.objectives import Edges, Objective, Parallel, WholeChain, objective_for
@@ -128,3 +128,19 @@ def test_auto_goes_by_the_kind_of_network(model: AnyOrderModel) -> None:
     assert isinstance(objective_for(chain, Cardinality()), WholeChain)
     with pytest.raises(UserError, match="did you mean 'edges'"):
         objective_for(model, Cardinality(), "edge")
+
+
+def test_what_is_no_option_is_refused(model: AnyOrderModel) -> None:
+    for name in ("masking", "protocol", "model"):
+        with pytest.raises(UserError, match=f"objective 'parallel' has no option '{name}'"):
+            objective_for(model, Cardinality(), **{"name": "parallel", name: 3})
+    with pytest.raises(UserError, match="objective: 'name' must be a text"):
+        objective_for(model, Cardinality(), name=["parallel"])
+
+
+@pytest.mark.parametrize("untold", ["x", 3, -0.1, float("nan"), True, None])
+def test_the_share_of_untold_modes_is_a_share(model: AnyOrderModel, untold: object) -> None:
+    modes = maskings.build({"name": "random_pixels", "height": 2, "width": 2})
+    with pytest.raises(UserError, match="untold must be a number in"):
+        objective_for(model, modes, "stages", untold=untold)
+    assert objective_for(model, modes, "stages", untold=1).untold == 1

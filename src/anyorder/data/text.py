@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.data.origin import Origin, fetch, find
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 
 Unit: TypeAlias = Literal["characters", "bytes"]
 UNKNOWN = -1
@@ -127,7 +127,7 @@ class Windows:
     def spread(self, most: int | None) -> Float[Tensor, "rows length"]:
         """At most so many of the windows that do not overlap, evenly spread over the text."""
         windows = self.apart()
-        if most is None or most >= len(windows):
+        if most is None or whole("most", most) >= len(windows):
             return windows
         return windows[torch.linspace(0, len(windows) - 1, most).long()]
 

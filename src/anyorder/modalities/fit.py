@@ -53,7 +53,7 @@ class Run:
     ) -> Run:
         """Check what a user said of the run, and start its clock."""
         began = time.monotonic()
-        check_run(seed, checkpoint, resume=resume)
+        seed = check_run(seed, checkpoint, resume=resume)
         folder = None if checkpoint is None else run_folder(Path(checkpoint))
         return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began)
 

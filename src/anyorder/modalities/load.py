@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from anyorder.errors import UserError
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.texts.model import TextModel
@@ -36,5 +37,9 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     True
     """
     core, card = load_model(path, device=device)
-    # Cards of tables did not name their modality before files of version 2.
-    return FACES[card.get("modality", TableModel.modality)](core, card)
+    modality = card["modality"]
+    if modality not in FACES:
+        raise UserError(
+            f"{path} holds a model of the modality {modality!r}, which this release does not know; upgrade anyorder"
+        )
+    return FACES[modality](core, card)

@@ -23,8 +23,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.errors import UserError, nearest, positive, whole
-from anyorder.model.any_order import AnyOrderModel
+from anyorder.errors import UserError, checked_seed, nearest, positive, whole
+from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.model.sampling import Sampler
 from anyorder.query import Chain, Query, lowest, padded_left
 
@@ -55,13 +55,17 @@ def surprise_matrix(
     r"""$\ell(k, t)$ for k <= t, measured on complete held-out rows; infinite below the diagonal."""
     variables = values.shape[1]
     everything = torch.ones(values.shape, dtype=torch.bool)
-    order = model.chain(Query.marginal(everything), torch.Generator().manual_seed(whole("seed", seed, 0))).order
+    # Drawn on the CPU and for all rows at once, so that it depends on no device and on no size of a part.
+    order = model.chain(Query.marginal(everything), torch.Generator().manual_seed(checked_seed(seed))).order
     loss = np.full((variables, variables), math.inf)
+    nats = torch.zeros(values.shape, dtype=torch.float64)
     for known in range(variables):
-        prefix = order[:, :known]
-        marks = torch.zeros(values.shape, dtype=torch.bool).scatter(1, prefix, True)
-        features = model.network.beside(values.where(marks, 0.0), marks, prefix)
-        nats = model.heads.log_prob_beside(features, values).gather(1, order).double()
+        for rows in row_chunks(model, len(values)):
+            part, steps = values[rows].to(model.device), order[rows].to(model.device)
+            prefix = steps[:, :known]
+            marks = torch.zeros_like(part, dtype=torch.bool).scatter(1, prefix, True)
+            features = model.network.beside(part.where(marks, 0.0), marks, prefix)
+            nats[rows] = model.heads.log_prob_beside(features, part).gather(1, steps).double().cpu()
         loss[known, known:] = -nats[:, known:].mean(dim=0).numpy()
     return loss
 
@@ -151,20 +155,35 @@ class ByConfidence:
         return draw_by_confidence(model, values, query, self.calls, generator, temperature=self.temperature)
 
 
+def check_calls(model: AnyOrderModel, calls: int | Budget | None, noun: str = "calls") -> int | Budget | None:
+    """``calls``, once they make sense for this model; ``noun`` is what the user calls them."""
+    if calls is None:
+        return None
+    if not isinstance(calls, Budget):
+        return whole(noun, calls)
+    if model.channels_in_turn > 1 or calls.steps != model.variables:
+        raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
+    return calls
+
+
 def sampler_for(
-    model: AnyOrderModel, calls: int | Budget | None, order: str = "model", temperature: float = 1.0
+    model: AnyOrderModel,
+    calls: int | Budget | None,
+    order: str = "model",
+    temperature: float = 1.0,
+    *,
+    noun: str = "calls",
 ) -> Sampler:
-    """The sampler that a user's words describe, once they make sense for this model."""
+    """The sampler that a user's words describe, once they make sense for this model.
+
+    ``noun`` is what the user calls the calls.
+    """
     if order not in ("model", "confidence"):
         raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
     temperature = positive("temperature", temperature)
-    if isinstance(calls, Budget):
-        if order == "confidence":
-            raise UserError("a measured budget belongs to the model's own order; give the number of calls")
-        if model.channels_in_turn > 1 or calls.steps != model.variables:
-            raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
-    elif calls is not None:
-        calls = whole("calls", calls)
+    if isinstance(calls, Budget) and order == "confidence":
+        raise UserError(f"a measured budget belongs to the model's own order; give the number of {noun}")
+    calls = check_calls(model, calls, noun)
     if order == "model":
         return InGroups(calls, temperature)
     if model.channels_in_turn > 1:

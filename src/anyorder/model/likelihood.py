@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.errors import whole
+from anyorder.errors import checked_seed, whole
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
@@ -29,7 +29,7 @@ def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Pr
     orders, as many draws from its own protocol.
     """
     orders = whole("orders", orders)
-    generator = torch.Generator().manual_seed(whole("seed", seed, 0))
+    generator = torch.Generator().manual_seed(checked_seed(seed))
     everything = torch.ones(1, model.variables, dtype=torch.bool)
     if model.protocol.random:
         drawn = [model.protocol.keys(everything, generator)[0].argsort() for _ in range(orders)]

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.errors import whole
+from anyorder.errors import checked_seed
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.query import Query
 from anyorder.variables.missingness import indicators_first, present_first
@@ -86,4 +86,4 @@ def scored_draws(
 
 def seeded(model: AnyOrderModel, seed: int) -> torch.Generator:
     """A generator on the model's device."""
-    return torch.Generator(device=model.device).manual_seed(whole("seed", seed, 0))
+    return torch.Generator(device=model.device).manual_seed(checked_seed(seed))

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.base import Distribution
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed, whole
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.variables.encoding import Encoding
@@ -463,10 +463,9 @@ class Answer:
         >>> len(model.given(rooms=6)["price"].sample(5, seed=0))
         5
         """
-        if n < 0:
-            raise UserError(f"cannot draw {n} values; give a number from 0 up")
+        n, generator = whole("n", n, 0), torch.Generator().manual_seed(checked_seed(seed))
         # By inversion, for levels as well: a code is a quantile of the codes.
-        levels = torch.rand(n, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        levels = torch.rand(n, generator=generator, dtype=torch.float64)
         return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def _moment(self, power: int, centre: float = 0.0) -> float:

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.distributions.region import Region, agreement
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed, whole
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
@@ -109,7 +109,7 @@ class Conditional:
     ) -> None:
         self.model = model
         self.evidence = dict(evidence or {})
-        self.draws, self.seed = draws, seed
+        self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         # What an earlier question has read already comes along with it, so that nothing is read twice.
         self._statements = {
             name: read_statement(model.encoding.codec(name), said)
@@ -199,8 +199,6 @@ class Conditional:
         >>> many["price"].mean().standard_error < few["price"].mean().standard_error
         True
         """
-        if draws is not None and draws < 2:
-            raise UserError(f"draws must be 2 or more, got {draws}")
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
         return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed, _read=self._statements)
 
@@ -415,7 +413,7 @@ class Conditional:
         >>> rows.shape[0], int(known.sum())
         (8, 1)
         """
-        return self._ranged.rows(n, self.seed)
+        return self._ranged.rows(whole("n", n, 0), self.seed)
 
     def _wanted(
         self, wanted: Mapping[str, Any], rows: Float[Tensor, "rows variables"], known: Bool[Tensor, " variables"]
@@ -460,8 +458,7 @@ class Conditional:
         >>> drawn.shape, set(drawn["rooms"]) == {6}
         ((5, 4), True)
         """
-        if n < 0:
-            raise UserError(f"cannot draw {n} rows; give a number from 0 up")
+        n, seed = whole("n", n, 0), checked_seed(seed)
         row, known = self._ranged.rows(n, seed) if self._regions else self._row()
         asked = ~known
         if self.asked is not None:

@@ -28,6 +28,7 @@ from anyorder.questions.estimate import Estimate, mean_of
 from anyorder.questions.gains import Goal, expected_gains
 from anyorder.questions.particles import doubled
 from anyorder.questions.uncertainty import Entropy
+from anyorder.support.randomness import seed_further
 
 if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional
@@ -117,14 +118,14 @@ def _pooled_rows(conditional: Conditional, asked: Sequence[int]) -> Float[Tensor
     values, known = conditional.ranged_rows(ROWS)
     marks = _marks(conditional.model, asked)
     query = Query(known.expand(ROWS, -1), marks.expand(ROWS, -1))
-    return torch.as_tensor(joint_draws(conditional.model, values, query, seed=conditional.seed + 1))
+    return torch.as_tensor(joint_draws(conditional.model, values, query, seed=seed_further(conditional.seed, 1)))
 
 
 def _pooled(
     conditional: Conditional, rows: Float[Tensor, "rows variables"], asked: Sequence[int]
 ) -> NDArray[np.float64]:
     """log p(asked of each row | exact evidence and ranges): the log of a weighted mean over draws of the ranges."""
-    particles = conditional.using(draws=POOL, seed=conditional.seed + 7).particles()
+    particles = conditional.using(draws=POOL, seed=seed_further(conditional.seed, 7)).particles()
     marks = _marks(conditional.model, asked)
     log_weights = (particles.log_weights - particles.log_weights.logsumexp(0)).numpy()
     parts = []

@@ -28,6 +28,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.query import Chain, Query
 from anyorder.questions.estimate import Estimate, mean_of
+from anyorder.support.randomness import drawn_seed
 
 
 @dataclass(frozen=True)
@@ -144,5 +145,4 @@ def doubled(model: AnyOrderModel, features: Float[Tensor, "rows width"], variabl
 
 def _on(device: torch.device, generator: torch.Generator) -> torch.Generator:
     """A generator for the order of the chains; drawn from the one given, which stays on the CPU."""
-    seed = int(torch.randint(2**62, (1,), generator=generator))
-    return torch.Generator(device=device).manual_seed(seed)
+    return torch.Generator(device=device).manual_seed(drawn_seed(generator))

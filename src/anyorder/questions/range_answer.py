@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
-from anyorder.errors import UserError
+from anyorder.errors import checked_seed, whole
 from anyorder.questions.answer import Answer, as_time, single
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
@@ -205,9 +205,8 @@ class RangedAnswer(Answer):
         return mean_of(surprise, self.method)
 
     def sample(self, n: int = 1, seed: int = 0) -> Any:
-        if n < 0:
-            raise UserError(f"cannot draw {n} values; give a number from 0 up")
-        return self._decode(self._mixture.draws(n, torch.Generator().manual_seed(seed)).numpy())
+        generator = torch.Generator().manual_seed(checked_seed(seed))
+        return self._decode(self._mixture.draws(whole("n", n, 0), generator).numpy())
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of about equal probability.

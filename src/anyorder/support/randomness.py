@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from anyorder.errors import SEEDS
+
 DRAWS = {
     *(torch.bernoulli, torch.multinomial, torch.normal, torch.poisson, torch.rand, torch.rand_like, torch.randint),
     *(torch.randint_like, torch.randn, torch.randn_like, torch.randperm),
@@ -23,6 +25,16 @@ DRAWS = {
     *(nn.init.kaiming_normal_, nn.init.kaiming_uniform_, nn.init.normal_, nn.init.trunc_normal_, nn.init.uniform_),
 }
 """What draws, and takes a generator."""
+
+
+def seed_further(seed: int, number: int) -> int:
+    """The seed that comes ``number`` seeds later: behind the last one come the first."""
+    return (seed + number) % SEEDS
+
+
+def drawn_seed(generator: torch.Generator) -> int:
+    """A seed for another generator, drawn from this one of the CPU: the two streams have nothing in common."""
+    return int(torch.randint(2**62, (1,), generator=generator))
 
 
 class drawing_from(TorchFunctionMode):  # noqa: N801 (used like a function, in a with statement)

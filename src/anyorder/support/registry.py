@@ -51,7 +51,10 @@ class Registry(Generic[T]):
         """The class that a description names."""
         if "name" not in description:
             raise UserError(f"a {self.noun} needs a 'name'; got {dict(description)!r}")
-        return self.get(description["name"])
+        name = description["name"]
+        if not isinstance(name, str):
+            raise UserError(f"{self.noun}: 'name' must be a text, got {name!r}")
+        return self.get(name)
 
     def build(self, description: Mapping[str, Any], **extra: Any) -> T:
         """The component that :func:`describe` described; ``extra`` holds fields that are not options."""

@@ -9,17 +9,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-_FILLING = (Tensor.normal_, Tensor.uniform_)
-_MAKING = (torch.randn, torch.rand)
+from anyorder.support.randomness import DRAWS
+
+_FILLING = {draw for draw in DRAWS if draw.__name__.endswith("_")}
+_MAKING = {torch.randn, torch.rand}
 
 
 class WeightsUnset(TorchFunctionMode):
     """Within, tensors that torch would fill with random numbers hold what was in memory. For this thread alone.
 
-    What is drawn from a generator of one's own is drawn as ever: it may be no weight.
+    Draws that are more than a filling (a permutation) are made, from a generator that is thrown away. What is drawn
+    from a generator of one's own is drawn as ever: it may be no weight.
     """
 
     def __torch_function__(
@@ -36,4 +38,6 @@ class WeightsUnset(TorchFunctionMode):
             if func in _MAKING:
                 options.pop("generator", None)
                 func = torch.empty
+            elif func in DRAWS:
+                options["generator"] = torch.Generator()
         return func(*args, **options)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed, whole
 from anyorder.model import AnyOrderModel
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
 from anyorder.variables.missingness import of_columns
@@ -215,8 +215,7 @@ def calibrate(
     model: AnyOrderModel, frame: pd.DataFrame, *, seed: int = 0, repeats: int = 1, levels: tuple[float, ...] = LEVELS
 ) -> Calibration:
     """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
-    if repeats < 1:
-        raise UserError(f"repeats must be 1 or more, got {repeats}")
+    seed, repeats = checked_seed(seed), whole("repeats", repeats)
     if not all(0 < level < 1 for level in levels):
         raise UserError(f"levels lie between 0 and 1, got {levels}")
     values, observed = model.encoding.encode(frame)
@@ -228,8 +227,8 @@ def calibrate(
     for _ in range(repeats):
         known = random_known(observed, rng)
         parts.append(score_hidden_cells(model, values, known, observed & ~known, crps=True))
-    whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-    return Calibration(model.schema.names, HiddenCellScores(**whole), tuple(levels), seed)
+    scores = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    return Calibration(model.schema.names, HiddenCellScores(**scores), tuple(levels), seed)
 
 
 def mean_over_rows(numbers: Float[np.ndarray, " cells"], row: Int[np.ndarray, " cells"]) -> tuple[float, float]:

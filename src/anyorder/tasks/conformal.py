@@ -27,7 +27,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
@@ -297,6 +297,7 @@ def conformal(
     """
     if given is not None and like is not None:
         raise UserError("given names one question and like another sort of them: leave one out")
+    seed = checked_seed(seed)
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
     scorable = of_columns(model.schema, observed & ~_only_evidence(model, values))
     if given is None:

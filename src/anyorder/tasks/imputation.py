@@ -10,9 +10,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from anyorder.errors import checked_seed, whole
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.randomness import seed_further
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.place_back import put_back
 
@@ -33,6 +35,7 @@ def fill_draws(
     model: AnyOrderModel, frame: pd.DataFrame, count: int, seed: int, unseen: Unseen = "refuse"
 ) -> list[pd.DataFrame]:
     """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
+    count, seed = whole("draws", count), checked_seed(seed)
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     unknown = (~observed).sum(axis=1)
     # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.
@@ -42,8 +45,8 @@ def fill_draws(
     for start in range(0, len(holes), at_once):
         rows = np.repeat(holes[start : start + at_once], count)
         known = torch.as_tensor(observed[rows])
-        # A seed of its own for every part, so that no two parts draw alike.
-        completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=seed * 1_000_003 + start)
+        own = seed_further(seed * 1_000_003, start)  # for every part, so that no two parts draw alike
+        completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=own)
         drawn[np.tile(np.arange(count), len(rows) // count), rows] = completed
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 

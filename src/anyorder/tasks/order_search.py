@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed
 from anyorder.masking import Cardinality, Masking
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical
@@ -62,7 +62,7 @@ def learn_order(model: AnyOrderModel, frame: pd.DataFrame, *, seed: int = 0, rou
         raise UserError(f"an order is searched on at least 4 rows, two to search and two to check; got {len(frame)}")
     if rounds < 1:
         raise UserError(f"rounds must be 1 or more, got {rounds}")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_seed(seed))
     shuffled = frame.iloc[rng.permutation(len(frame))]
     half = len(frame) // 2
     (search, seen), (check, unseen) = (
@@ -103,7 +103,7 @@ def fine_tune(
         encoded_rows(tuned.encoding, training),
         encoded_rows(tuned.encoding, validation),
         options,
-        seed=seed,
+        seed=checked_seed(seed),
     )
     trainer.run()
     return trainer.finish()

@@ -29,6 +29,7 @@ from anyorder.model.checkpoint import read_tensors, write_tensors
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
 from anyorder.training.curves import Curve
@@ -97,7 +98,8 @@ class Trainer:
         )
         self.progress = Progress()
         self.generator = torch.Generator(device=device).manual_seed(seed)
-        self.dropout = torch.Generator(device=device).manual_seed(seed)
+        # Another seed, so that what is dropped does not hang together with the rows and masks that are drawn.
+        self.dropout = torch.Generator(device=device).manual_seed(drawn_seed(torch.Generator().manual_seed(seed)))
 
     def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
         """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import torch
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, checked_seed
 
 
-def check_run(seed: object, checkpoint: object, *, resume: bool) -> None:
-    """Refuse settings of a run that make no sense, for every kind of fit."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise UserError(f"seed must be a whole number from 0 up, got {seed!r}")
+def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
+    """The seed as an int; settings of a run that make no sense are refused, for every kind of fit."""
+    checked = checked_seed(seed)
     if resume and checkpoint is None:
         raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
+    return checked
 
 
 def run_folder(path: Path) -> Path:

@@ -128,6 +128,12 @@ def test_a_run_is_resumed_to_the_same_weights_and_only_on_its_own_corpus(
     ("arguments", "words"),
     [
         ({"length": 5000}, "two windows"),
+        ({"length": 2.5}, "length must be a whole number"),
+        ({"length": "8"}, "length must be a whole number"),
+        ({"length": 1}, "length must be"),
+        ({"config": {"network": {"name": ["x"]}}}, "network: 'name' must be a text"),
+        ({"config": {"masking": {"name": ["x"]}}}, "masking: 'name' must be a text"),
+        ({"config": {"objective": {"name": "parallel", "masking": 3}}}, "has no option 'masking'"),
         ({"preset": "huge"}, "preset"),
         ({"config": {"netwrok": {}}}, "network"),
         ({"config": {"training": {"minuets": 1}}}, "minutes"),

@@ -80,7 +80,7 @@ def fit_images(
     options = ImageOptions.read(config, minutes=minutes, preset=preset)
     array, levels = check_pictures(pictures, levels)
     if validation is None:
-        order = np.random.default_rng(seed).permutation(len(array))
+        order = np.random.default_rng(run.seed).permutation(len(array))
         kept_back = max(1, round(options.validation_share * len(array)))
         if len(array) <= kept_back:
             raise UserError(
@@ -110,7 +110,7 @@ def fit_images(
         _protocol(options.protocol, shape, together=together),
         head=options.head,
         components=options.components,
-        seed=seed,
+        seed=run.seed,
     )
     core, card = run_fit(
         run,

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures, one_array
-from anyorder.errors import UserError, nearest, whole
+from anyorder.errors import UserError, checked_seed, nearest, whole
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.images.core import decoded, encoded, shades
@@ -114,7 +114,7 @@ class ImageModel(FittedModel):
         stack, given = self._question(picture, known)
         draws = whole("draws", draws)
         core = self._in(mode)
-        sampler = sampler_for(core, steps, order, temperature)
+        sampler = sampler_for(core, steps, order, temperature, noun="steps")
         values, query = encoded(core, stack).repeat(draws, 1), Query(given, ~given).repeat(draws)
         filled = drawn_rows(core, values, query, seed=seed, sampler=sampler)
         out = decoded(core, torch.from_numpy(filled)).reshape(draws, *stack.shape)
@@ -192,7 +192,7 @@ class ImageModel(FittedModel):
         if bool(given.all()):
             raise UserError("nothing of this picture is to be filled in, so there is no way to trace")
         core = self._in(mode)
-        sampler = sampler_for(core, steps, temperature=temperature)
+        sampler = sampler_for(core, steps, temperature=temperature, noun="steps")
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         assert isinstance(sampler, InGroups)  # a trace is taken in the model's own order
         sampler = replace(sampler, watch=lambda *now: seen.append(now))
@@ -256,7 +256,7 @@ class ImageModel(FittedModel):
         steps
             How many network calls a picture may take.
         points
-            At how many sizes of what is known the surprise is measured.
+            At how many sizes of what is known the surprise is measured, 2 or more.
         seed
             Decides which pixels are known then.
 
@@ -271,9 +271,10 @@ class ImageModel(FittedModel):
         """
         if self.core.channels_in_turn > 1:
             raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
+        steps, points = whole("steps", steps), whole("points", points, 2)  # a curve has two ends at least
         array = self._checked(pictures)
         values, variables = encoded(self.core, array), self.core.variables
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(checked_seed(seed))
         at = np.unique(np.linspace(0, variables - 1, min(points, variables)).round().astype(int))
         surprise = []
         for count in at:
@@ -286,7 +287,7 @@ class ImageModel(FittedModel):
         # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
         curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
         loss = np.where(np.arange(variables)[:, None] <= np.arange(variables), curve[:, None], np.inf)
-        return cheapest(loss, whole("steps", steps))
+        return cheapest(loss, steps)
 
     def bits_per_dimension(self, pictures: Any, *, orders: int = 1, seed: int = 0) -> float:
         """The mean of -log2 p of pictures, over the number of values that a picture has.

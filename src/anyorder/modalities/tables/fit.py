@@ -109,7 +109,7 @@ def fit(
             "columns": [str(name) for name in table.columns],
             "fingerprint": _fingerprint(table),
         },
-        arguments={"seed": seed, **arguments},
+        arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
         training=fitted.training,
         scores=fitted.scores,

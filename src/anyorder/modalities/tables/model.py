@@ -381,8 +381,6 @@ class TableModel(FittedModel):
         table = as_pandas(frame)
         if draws is None:
             return like_input(fill_point(self.core, table, unseen), frame)
-        if draws < 1:
-            raise UserError(f"draws must be 1 or more, got {draws}; leave it out for one best fill")
         return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:

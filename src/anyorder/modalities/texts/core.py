@@ -15,7 +15,6 @@ from jaxtyping import Int
 from torch import Tensor
 
 from anyorder.data.text import Alphabet, Windows
-from anyorder.errors import UserError
 from anyorder.heads import Categorical
 from anyorder.masking import Cardinality, Conditional, Masking, Mixture, Spans, Stretch, Suffix, Words
 from anyorder.model import AnyOrderModel
@@ -53,8 +52,6 @@ def text_model(
     alphabet: Alphabet, length: int, network: Mapping[str, Any], protocol: Any, *, seed: int
 ) -> AnyOrderModel:
     """An untrained model of windows of ``length`` positions."""
-    if length < 2:
-        raise UserError(f"length must be 2 or more, got {length}")
     levels = tuple(alphabet.symbols)
     encoding = Encoding.repeat(LevelCodec(Variable("c", Kind.CATEGORICAL, levels, dtype="str")), (length,))
     return AnyOrderModel.build(encoding, [Categorical(len(levels))] * length, dict(network), protocol, seed=seed)

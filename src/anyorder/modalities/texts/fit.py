@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.masking import maskings
 from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
@@ -73,6 +73,7 @@ def fit_text(
     """
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     options = TextOptions.read(config, minutes=minutes, preset=preset)
+    length = whole("length", length, 2)
     text = read_corpus(corpus)
     if not text:
         raise UserError("the corpus is empty: there is nothing to learn from")
@@ -88,7 +89,7 @@ def fit_text(
         codes, held_out = codes[:-kept_back], codes[-kept_back:]
     else:
         held_out = codes_of(alphabet, read_corpus(validation))
-    core = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=seed)
+    core = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=run.seed)
     auto = options.masking.get("name") == "auto"
     # Evenly spread over the held-out text, none twice.
     rows = WindowRows(Windows(held_out, length))

@@ -19,10 +19,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.data.text import Alphabet, Windows, holes_in
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError, checked_seed, whole
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.texts.scores import TextScores, score_text
-from anyorder.model.few_steps import Budget, cheapest, sampler_for, surprise_matrix
+from anyorder.model.few_steps import Budget, cheapest, check_calls, sampler_for, surprise_matrix
 from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, seeded
 from anyorder.model.speculative import Drafted
@@ -160,10 +160,10 @@ class TextModel(FittedModel):
             raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
         n = whole("n", n)
         start = self.alphabet.check(beginning)
-        size = self.length if length is None else length
+        size = self.length if length is None else whole("length", length)
         if not len(start) < size <= self.length:
             raise UserError(f"length must lie in {len(start) + 1}..{self.length}, got {size}")
-        sampler: Sampler = one_by_one if drafts is None else Drafted(drafts)
+        sampler: Sampler = one_by_one if drafts is None else Drafted(whole("drafts", drafts))
         if calls is not None or order != "model":
             sampler = sampler_for(self.core, calls, order)
         values = torch.zeros(n, self.length)
@@ -269,7 +269,7 @@ class TextModel(FittedModel):
         >>> found.conditional > 0
         True
         """
-        return score_text(self, text, most=most, holes=holes, orders=orders, seed=seed)
+        return score_text(self, text, most=most, holes=holes, orders=orders, seed=checked_seed(seed))
 
     def budget(self, text: str, calls: int, *, most: int = 64, seed: int = 0) -> Budget:
         """Where ``calls`` calls for a whole window should begin, measured on held-out text, and what they cost.
@@ -299,7 +299,7 @@ class TextModel(FittedModel):
         windows = Windows(torch.from_numpy(self.alphabet.check(text)), self.length).spread(most)
         return cheapest(surprise_matrix(self.core, windows, seed=seed), calls)
 
-    def compress(self, data: Any, **options: Any) -> bytes:
+    def compress(self, data: Any, *, calls: int | Budget | None = None) -> bytes:  # type: ignore[override]
         """A text in as few bytes as the model can, without loss.
 
         Slow beside a general compressor: one network call a character and window. Needs the extra ``compress``. The
@@ -309,8 +309,9 @@ class TextModel(FittedModel):
         ----------
         data
             Any text; characters outside the alphabet are kept aside.
-        **options
-            ``calls``: network calls for each window, or a measured :meth:`budget`; fewer are quicker and cost bytes.
+        calls
+            So many network calls for each window, or a measured :meth:`budget`: fewer are quicker and cost bytes. One
+            for every character if None.
 
         Returns
         -------
@@ -323,7 +324,7 @@ class TextModel(FittedModel):
         """
         if not isinstance(data, str):
             raise UserError(f"a model of texts compresses a text, got {type(data).__name__}")
-        return compress_text(self.core, self.alphabet, data, **options)
+        return compress_text(self.core, self.alphabet, data, calls=check_calls(self.core, calls))
 
     def decompress(self, data: bytes) -> str:
         """The text that :meth:`compress` compressed with this model.

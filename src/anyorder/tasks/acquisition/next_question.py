@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import EXACT, Estimate
@@ -214,6 +214,7 @@ def next_question(
     if conditional.ranged and (reward != "information" or at_once > 1 or look_ahead > 1):
         raise UserError("under ranges the reward is information, one question at a time; give exact values")
     using = conditional.using(draws=draws, seed=seed)
+    draws, seed = using.draws, using.seed
     chained = goal.uncertainty.chained
     now = joint_entropy(using, about) if chained else uncertainty_now(model, row, known, goal, draws, seed).estimate()
     unit = goal.uncertainty.unit(model.schema.variables[goal.targets[0]])
@@ -414,5 +415,4 @@ def _check(budget: float | None, price: float, least: float | None, at_once: int
         raise UserError(f"at_once must be 1 or more and look_ahead 1 or 2, got {at_once} and {look_ahead}")
     if at_once > 1 and look_ahead > 1:
         raise UserError("choose either several questions at once or a look two steps ahead")
-    if draws < 2:
-        raise UserError(f"draws must be 2 or more, got {draws}")
+    whole("draws", draws, 2)

@@ -16,7 +16,7 @@ from anyorder.training.objectives.stages import Stages
 objectives: Registry[Objective] = Registry("anyorder.training.objectives", Objective, "objective")
 
 
-def objective_for(model: AnyOrderModel, masking: Masking, name: str = "auto", **options: Any) -> Objective:
+def objective_for(model: AnyOrderModel, masking: Masking, /, name: str = "auto", **options: Any) -> Objective:
     """The named objective under the model's own protocol; ``auto`` is the network's own, by stages if masks have them.
 
     A network that has no other wish than ``parallel`` gains from the transition probabilities that a mode knows.

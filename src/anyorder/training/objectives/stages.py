@@ -13,6 +13,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.support.checks import check_fields
 from anyorder.training.objectives.base import Objective, Scores
 
 
@@ -28,6 +29,7 @@ class Stages(Objective):
     untold: float = 0.5
 
     def __post_init__(self) -> None:
+        check_fields(self, within={"untold": "[0, 1]"})
         if not self.masking.staged:
             raise UserError("the objective 'stages' needs a masking of modes (random_pixels, left_to_right, ... modes)")
         if self.reweight:
