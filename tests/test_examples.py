@@ -122,7 +122,7 @@ def test_examples_run(name: str, names: dict[str, Any]) -> None:
 def test_every_parameter_is_described(name: str) -> None:
     text = inspect.getdoc(EXAMPLES[name]) or ""
     signature = inspect.signature(EXAMPLES[name])
-    parameters = [one for one in signature.parameters if one != "self"]
+    parameters = [one for one in signature.parameters if one != "self" and not one.startswith("_")]
     section = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0]
     named = {word.strip(" *") for line in section.splitlines() if not line.startswith(" ") for word in line.split(",")}
     assert set(parameters) <= named | {"options"}, f"{name}: {set(parameters) - named} not described"

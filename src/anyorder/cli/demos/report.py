@@ -29,13 +29,12 @@ class Picture:
 class Section:
     """A heading, then text, a table, pictures and code, each only if given.
 
-    ``table`` is one mapping per row. ``best`` names the columns whose best cell is bold, "max" or "min".
+    ``table`` is one mapping per row. Nothing in it is bold: one split of one table has no error to say who is ahead.
     """
 
     heading: str
     text: str = ""
     table: Sequence[Mapping[str, Any]] = ()
-    best: Mapping[str, str] | None = None
     pictures: Sequence[Picture] = ()
     code: str = ""
 
@@ -52,19 +51,15 @@ def _section(section: Section) -> str:
     parts = [f"<h2>{html.escape(section.heading)}</h2>"]
     parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
     if section.table:
-        parts.append(_table(section.table, section.best or {}))
+        parts.append(_table(section.table))
     parts += [_picture(picture) for picture in section.pictures]
     if section.code:
         parts.append(f"<pre><code>{html.escape(section.code)}</code></pre>")
     return "<section>\n" + "\n".join(parts) + "\n</section>"
 
 
-def _table(rows: Sequence[Mapping[str, Any]], best: Mapping[str, str]) -> str:
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
-    winners = {}
-    for name, way in best.items():
-        values = [row[name] for row in rows if isinstance(row.get(name), int | float)]
-        winners[name] = (max if way == "max" else min)(values) if values else None
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     lines = []
     for row in rows:
@@ -72,9 +67,7 @@ def _table(rows: Sequence[Mapping[str, Any]], best: Mapping[str, str]) -> str:
         for name in names:
             value = row.get(name)
             kind = "number" if isinstance(value, int | float) or value is None else "text"
-            shown = html.escape(_cell(value))
-            won = name in winners and value is not None and value == winners[name]
-            cells.append(f'<td class="{kind}">{f"<b>{shown}</b>" if won else shown}</td>')
+            cells.append(f'<td class="{kind}">{html.escape(_cell(value))}</td>')
         lines.append(f"<tr>{''.join(cells)}</tr>")
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 

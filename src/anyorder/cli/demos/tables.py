@@ -268,11 +268,6 @@ def _sections(
             f"Noise of {NOISE} standard deviations was added once to every number, for all methods, so that what is "
             "scored is not how the data is rounded.",
             table=scores,
-            best={
-                "error of filled numbers (standard deviations)": "min",
-                "diagnosis right": "max",
-                "log p(hidden | known) (nats per row)": "max",
-            },
             pictures=[Picture(pictures[0][1], pictures[0][0])],
         ),
         Section("Every question to the same model", pictures=[Picture(pictures[1][1], pictures[1][0])]),
