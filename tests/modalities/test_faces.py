@@ -150,6 +150,7 @@ FACES = {
             lambda m, s: m.sample(1, length=8, seed=s),
             lambda m, s: m.fill("t_e f_x", draws=2, seed=s),
             lambda m, s: m.scores(CORPUS, most=2, seed=s),
+            lambda m, s: m.bits_per_character(CORPUS, most=2, orders=2, seed=s),
             lambda m, s: m.budget(CORPUS, 4, most=2, seed=s),
         ),
     ),
@@ -213,6 +214,7 @@ FACES["colour"] = Face(
         lambda m, s: m.sample(1, steps=2, seed=s),
     ),
     ((lambda m: m.sample(1, order="confidence"), "grey pictures"),),
+    (lambda m, s: m.sample(1, steps=2, seed=s), lambda m, s: m.log_prob(COLOUR[:1], orders=2, seed=s)),
 )
 
 
