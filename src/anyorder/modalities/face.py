@@ -26,7 +26,7 @@ class FittedModel:
 
     def __init__(self, core: AnyOrderModel, card: dict[str, Any]) -> None:
         self.core = core
-        self.card = card
+        self.card = {"modality": self.modality, **card}  # every file names it
 
     def __getstate__(self) -> bytes:
         # Processes of a parallel cross-validation hand models to each other: as bytes of a model file, never as code.

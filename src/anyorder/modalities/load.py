@@ -37,7 +37,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     True
     """
     core, card = load_model(path, device=device)
-    modality = card["modality"]
+    modality = card.get("modality")
     if modality not in FACES:
         raise UserError(
             f"{path} holds a model of the modality {modality!r}, which this release does not know; upgrade anyorder"
