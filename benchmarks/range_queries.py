@@ -30,7 +30,8 @@ from anyorder.model import AnyOrderModel
 from anyorder.networks import GaussianNetwork
 from anyorder.protocols import Canonical
 from anyorder.questions.conditional import Conditional
-from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.codecs import LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

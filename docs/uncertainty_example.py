@@ -21,7 +21,8 @@ from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.tasks.hidden_cells import judge, random_known
 from anyorder.tasks.pooling import pool_over
-from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.codecs import LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

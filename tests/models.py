@@ -21,7 +21,8 @@ from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.rows import Rows
-from anyorder.variables.encoding import Encoding, LevelCodec, LineCodec
+from anyorder.variables.codecs import LevelCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,17 @@ LAYERS: list[tuple[str, ...]] = [
 # Beside the tower: the papers' baselines lean on the pieces of our networks, and `testing` ships contract checks to
 # whoever adds a component.
 BESIDE = {"baselines": "networks", "testing": "networks"}
+
+# The random state of the process belongs to whoever calls us, and a fork of it is seen by all threads: take a
+# generator, build under `anyorder.support.randomness`, and drop by `anyorder.networks.parts.dropout`.
+GLOBAL_RANDOMNESS = re.compile(
+    r"\b(?:np|numpy)\.random\.(?!default_rng\b|Generator\b|RandomState\()\w+"
+    r"|\btorch\.(?:manual_seed|seed|initial_seed|set_rng_state)\("
+    r"|\bfork_rng\("
+    r"|\b(?:nn|F|functional)\.(?:\w*[dD]ropout\w*)\("
+    r"|^\s*(?:import random\b|from random import)",
+    re.MULTILINE,
+)
 
 BANNED = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 
@@ -135,11 +147,48 @@ def test_nothing_unpickles(module: str) -> None:
 @pytest.mark.parametrize("module", MODULES)
 def test_no_global_random_state(module: str) -> None:
     _, text = parse(module)
-    assert not re.search(r"\b(?:np|numpy)\.random\.seed\(", text), f"anyorder.{module} seeds numpy for everyone"
-    # PyTorch's own layers are initialised from the global generator; seeding it is fine inside a fork of it.
-    assert "torch.manual_seed(" not in text or "fork_rng(" in text, (
-        f"anyorder.{module} seeds the global generator: take a `generator`, or seed inside torch.random.fork_rng()"
-    )
+    assert not GLOBAL_RANDOMNESS.findall(text), f"anyorder.{module} uses random state that others use too"
+
+
+@cache
+def defined_in(package: str) -> tuple[set[str], set[str]]:
+    """The classes that a package's own modules define, and the names under which its components are registered."""
+    classes, names = set(), set()
+    for module in MODULES:
+        if module.rpartition(".")[0] != package:
+            continue
+        for node in ast.walk(parse(module)[0]):
+            if isinstance(node, ast.ClassDef):
+                classes.add(node.name)
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == "name":
+                names |= {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+    return classes, names
+
+
+def class_tests(tree: ast.Module, classes: set[str], names: set[str]) -> list[str]:
+    """Where a module asks for the class of something, or compares a name, in place of asking the thing itself."""
+    found = []
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            named = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            named |= {part.attr for part in ast.walk(node.args[1]) if isinstance(part, ast.Attribute)}
+            found += sorted(named & classes)
+        if isinstance(node, ast.Compare):
+            parts = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+            found += [part.value for part in parts if isinstance(part, ast.Constant) and part.value in names]
+            attributes = [part for part in parts if isinstance(part, ast.Attribute) and part.attr == "name"]
+            found += [part.value.id for part in attributes if getattr(part.value, "id", None) in classes]
+    return found
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if package_of(module) != "networks"])
+def test_networks_are_asked_and_not_told_apart(module: str) -> None:
+    found = class_tests(parse(module)[0], *defined_in("networks"))
+    assert not found, f"anyorder.{module} tests for {found}: let the contract in networks/base.py say it"
 
 
 # The checker itself: each of these must be caught, or the tests above could not fail.
@@ -163,6 +212,52 @@ def test_checker_sees_every_form(source: str) -> None:
     assert wrong_imports(ast.parse(source), "networks.dropped_in", path)
     assert not wrong_imports(ast.parse("from .base import Network"), "networks.dropped_in", path)
     assert not wrong_imports(ast.parse("from anyorder.query import Query"), "networks.dropped_in", path)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "np.random.seed(0)",
+        "numpy.random.rand(3)",
+        "torch.manual_seed(0)",
+        "with torch.random.fork_rng(devices=[]):",
+        "self.dropout = nn.Dropout(0.1)",
+        "F.dropout(x, 0.1)",
+        "import random",
+    ],
+)
+def test_checker_sees_shared_randomness(source: str) -> None:
+    assert GLOBAL_RANDOMNESS.search(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "rng: np.random.Generator = np.random.default_rng(0)",
+        "rng = np.random.RandomState(0)",
+        "torch.Generator().manual_seed(0)",
+        "self.dropout = Dropout(0.1)",
+        "from anyorder.protocols.random import Random",
+    ],
+)
+def test_checker_allows_randomness_of_ones_own(source: str) -> None:
+    assert not GLOBAL_RANDOMNESS.search(source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "isinstance(network, UNet)",
+        "isinstance(model.network, networks.UNet | ChainNetwork)",
+        "issubclass(kind, (int, ChainNetwork))",
+        "if name == 'unet': pass",
+        "if name in ('unet', 'blend'): pass",
+        "if described.get('name') == UNet.name: pass",
+    ],
+)
+def test_checker_sees_class_tests(source: str) -> None:
+    assert class_tests(ast.parse(source), *defined_in("networks"))
+    assert not class_tests(ast.parse("isinstance(network, Network2) or name == 'unet2'"), *defined_in("networks"))
 
 
 def test_an_unlisted_package_is_named() -> None:

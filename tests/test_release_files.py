@@ -49,6 +49,15 @@ def test_old_models_answer_as_they_did(path: Path) -> None:
     agree(release.MODELS[path.stem][1](ao.load(path)), then, path.stem)
 
 
+@pytest.mark.parametrize("path", SAVED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_saved_again_they_answer_bit_for_bit(path: Path, tmp_path: Path) -> None:
+    model, ask = ao.load(path), release.MODELS[path.stem][1]
+    model.save(tmp_path / path.name)
+    again = ao.load(tmp_path / path.name)
+    assert type(again) is type(model)
+    assert json.dumps(ask(again)) == json.dumps(ask(model))
+
+
 def test_a_changed_answer_is_seen() -> None:
     with pytest.raises(AssertionError, match=r"2\.0 then"):
         agree({"mean": [1.0]}, {"mean": [2.0]}, "model")

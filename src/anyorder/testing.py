@@ -1,7 +1,8 @@
 """Contract checks for whoever adds a head, a protocol or a network: they raise AssertionError with the reason.
 
 A head is normalised and its cdf and quantile undo each other. A protocol visits every asked variable once. The three
-calls of a network are one function seen from three sides, and no value of an unknown variable may reach any of them.
+calls of a network are one function seen from three sides, no value of an unknown variable may reach any of them, and
+what they draw comes from the trainer's own generator.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from torch import Tensor
 from anyorder.heads.base import Head
 from anyorder.networks.base import Network
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.dropout import dropout_from
 from anyorder.protocols.base import Protocol
 from anyorder.query import Chain, Query, ordered, padded_left
 
@@ -148,6 +150,21 @@ def check_gradients(network: Network, seed: int = 0) -> None:
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None and bool(parameter.grad.isfinite().all()), f"{name} has no finite gradient"
         assert bool((parameter.grad != 0).any()), f"{name} never changes the answer"
+
+
+def check_own_randomness(network: Network, seed: int = 0) -> None:
+    """A pass while training must draw from the trainer's generator, and from nothing else."""
+    generator = torch.Generator().manual_seed(seed)
+    values = random_values(network.layout, 8, generator)
+    chain = random_chain(network.layout, 8, generator)
+    network.train()
+    before = torch.get_rng_state()
+    with dropout_from(generator):
+        network.beside(values, chain.evidence)
+        network.along(values, chain)
+    assert torch.equal(torch.get_rng_state(), before), (
+        "it draws from the random state of the whole process: use anyorder.networks.parts.dropout"
+    )
 
 
 def _close(one: Tensor, other: Tensor, tolerance: float, message: str) -> None:

@@ -50,7 +50,7 @@ def test_fill(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert open_picture(tmp_path / "strip.png").size[0] > 36
     capsys.readouterr()
     for options, words in (
-        ([str(tmp_path / "seven.png")], "--mask mask.png"),
+        ([str(tmp_path / "seven.png")], "anyorder fill MODEL PICTURE --mask PICTURE --out PICTURE"),
         ([*given, "-o", str(out), "--mode", "sideways"], "unknown masking mode"),
         ([*given, "-o", str(out), "--temperature", "0"], "above 0"),
         ([str(tmp_path / "mask.png"), "--mask", str(tmp_path / "nowhere.png"), "-o", str(out)], "no file"),
@@ -86,7 +86,7 @@ def test_what_is_known_stays_as_it_is_in_the_file(
         ([*given, "-o", str(tmp_path / "mask.png")], "both name"),
         ([given[0], "--mask", given[0], "-o", strip], "name two files"),
         ([*given, "-o", strip, "--film", str(tmp_path / "film.mp4")], "must end in .gif"),
-        ([*given, "-o", strip, "--missing", "?"], "for tables"),
+        ([*given, "-o", strip, "--missing", "?"], "--missing is for models of tables"),
         ([given[0], "--mask", str(black), "-o", strip], "paint the hole white"),
     ):
         assert main(["fill", model, *options]) == 2

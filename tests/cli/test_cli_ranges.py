@@ -30,7 +30,8 @@ def normal(tmp_path: Path) -> str:
     from anyorder.modalities.tables.model import TableModel
     from anyorder.model import AnyOrderModel
     from anyorder.protocols import Canonical
-    from anyorder.variables.encoding import Encoding, LineCodec
+    from anyorder.variables.codecs import LineCodec
+    from anyorder.variables.encoding import Encoding
     from anyorder.variables.warp import Warp
 
     schema = Schema((Variable("rooms", Kind.CONTINUOUS), Variable("price", Kind.CONTINUOUS)))
@@ -212,7 +213,8 @@ def test_intervals_keep_to_bounds_and_notes_come_once(tmp_path: Path, capsys: py
     from anyorder.modalities.tables.model import TableModel
     from anyorder.model import AnyOrderModel
     from anyorder.protocols import Canonical
-    from anyorder.variables.encoding import Encoding, LatticeCodec, LevelCodec, LineCodec
+    from anyorder.variables.codecs import LatticeCodec, LevelCodec, LineCodec
+    from anyorder.variables.encoding import Encoding
     from anyorder.variables.warp import Warp
 
     share = Variable("share", Kind.CONTINUOUS, bounds=(0.0, 1.0), declared=True)

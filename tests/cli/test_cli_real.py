@@ -110,3 +110,19 @@ def test_a_model_remembers_its_marks_and_unseen_values(tmp_path: Path, capsys: p
     assert "'note'" in got.err
     assert "1 in 'river'" in got.err
     run(capsys, "score", str(out), str(table), "--unseen", "missing", "--missing", "!")
+
+
+def test_a_table_is_compressed_and_comes_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("constriction")
+    table, model, packed, back = (str(tmp_path / name) for name in ("t.csv", "m.anyorder", "t.aor", "back.csv"))
+    frame = pd.DataFrame({"count": np.arange(40) % 7, "river": ["no", "yes"] * 20})
+    frame.to_csv(table, index=False)
+    (tmp_path / "run.toml").write_text('engine = "neural"\n[training]\nsteps = 5\n', encoding="utf-8")
+    run(capsys, "fit", table, "-o", model, "--config", str(tmp_path / "run.toml"))
+    facts = json.loads(run(capsys, "compress", model, table, "-o", packed, "--json").out)
+    assert facts["bytes"] == Path(packed).stat().st_size
+    assert facts["of"] == Path(table).stat().st_size
+    run(capsys, "decompress", model, packed, "-o", back)
+    pd.testing.assert_frame_equal(pd.read_csv(back), frame)
+    assert "--calls is for models of texts" in refused(capsys, "compress", model, table, "-o", packed, "--calls", "3")
+    assert "must end in one of" in refused(capsys, "decompress", model, packed, "-o", str(tmp_path / "back.xyz"))

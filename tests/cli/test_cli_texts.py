@@ -35,7 +35,7 @@ def test_score(model: str, held_out: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["score", model, held_out, "--windows", "5"]) == 0
     assert "5 windows of 24 characters" in capsys.readouterr().out
     assert main(["score", model, held_out, "--given", "c0"]) == 2
-    assert "for tables" in capsys.readouterr().err
+    assert "--given is for models of tables" in capsys.readouterr().err
 
 
 def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +61,7 @@ def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--given", "a=1"], "are for tables"),
+        (["--given", "a=1"], "--given is for models of tables"),
         (["--order", "confident"], "did you mean 'confidence'"),
         (["--held-out", "x"], "give --calls too"),
         (["--drafts", "2", "--calls", "3"], "one or the other"),
@@ -100,11 +100,14 @@ def test_what_is_known_is_printed_as_it_is(tmp_path: Path, capsys: pytest.Captur
     out = capsys.readouterr().out
     assert out.startswith("a\tb\r")
     assert out[5:] == "a\t\n"
-    for options in (["--missing", "?"], ["--intervals", "x.csv", "--held-out", "y.csv"]):
+    for options, words in (
+        (["--missing", "?"], "--missing is for models of tables"),
+        (["--intervals", "x.csv", "--held-out", "y.csv"], "--intervals and --held-out are for models of tables"),
+    ):
         assert main(["fill", str(path), "--text", "a_", *options]) == 2
-        assert "are for tables" in capsys.readouterr().err
+        assert words in capsys.readouterr().err
     assert main(["fill", str(path), "rows.csv"]) == 2
-    assert "fill --text" in capsys.readouterr().err
+    assert "anyorder fill MODEL --text TEXT" in capsys.readouterr().err
 
 
 def test_fill_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,4 +117,6 @@ def test_fill_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.Capture
     capsys.readouterr()
     assert main(["fill", model, "--text", "the q__ck", "--plot", str(tmp_path / "fill.doc")]) == 2
     assert main(["fill", model, "rows.csv", "--plot", str(picture)]) == 2
-    assert "--plot goes with --text" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "the argument 'rows.csv' is for models of tables and pictures" in said
+    assert "is a model of texts: anyorder fill MODEL --text TEXT" in said

@@ -105,7 +105,7 @@ def test_is_described_and_built_again(values: np.ndarray) -> None:
 
 def test_bins_hold_equal_counts(values: np.ndarray) -> None:
     head = Binned.fit(values, 10, shift=0.0)
-    counts = np.bincount(head.bin_of(torch.as_tensor(values)).numpy())
+    counts = np.bincount(head.classes(torch.as_tensor(values))[0].numpy())
     assert len(counts) == head.size == 10
     assert counts.max() - counts.min() <= 2
 
@@ -131,7 +131,7 @@ def test_few_whole_numbers_have_a_bin_each(warp: Warp) -> None:
     numbers = torch.arange(16, dtype=torch.float64)
     places = warp.forward(numbers).float()  # as a table holds them: rounded
     head = Binned.fit(places.double().numpy(), 16, lattice=Lattice(0.0, 1.0, None, warp), warp=Warp.affine(0.0, 1.0))
-    bins = head.bin_of(places)
+    bins = head.classes(places)[0]
     assert bins.tolist() == list(range(1, 17))  # and one at either end for what was never seen
     # A bin that holds everything holds it at its own number.
     features = torch.full((16, head.size), -100.0, dtype=torch.float64)

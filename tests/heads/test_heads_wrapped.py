@@ -298,7 +298,7 @@ def test_a_bounded_histogram_keeps_the_probability_of_its_outer_bins(
     mass = distribution.log_prob(places[:, None]).exp() * torch.as_tensor((half * weights).ravel())[:, None]
     tail = 1e-4 if bent and (low is None or high is None) else 1e-9  # a bent tail reaches further than the panels
     assert mass.sum(0).tolist() == pytest.approx([1.0] * 3, abs=tail)
-    bins = base.bin_of(places)
+    bins = base.classes(places)[0]
     held = torch.stack([mass[bins == number].sum(0) for number in range(base.size)], dim=-1)
     assert held.flatten().tolist() == pytest.approx(features.softmax(-1).flatten().tolist(), abs=tail)
     if low is not None:

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from anyorder.errors import UserError
-from anyorder.model.checkpoint import load_model, read_tensors, save_model, write_tensors
+from anyorder.model.checkpoint import load_model, model_to_bytes, read_tensors, save_model, write_tensors
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.query import Query
@@ -86,6 +86,45 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     write_tensors(tmp_path / "c.checkpoint", {}, {"kind": "training"})
     with pytest.raises(UserError, match="training file"):
         load_model(tmp_path / "c.checkpoint")
+
+
+@pytest.mark.parametrize("version", ["3", "12"])
+def test_newer_files_are_refused(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "m.anyorder"
+    write_tensors(path, {}, {"kind": "model"}, version=int(version))
+    with pytest.raises(UserError, match=f"newer anyorder \\(format {version}\\)"):
+        read_tensors(path)
+
+
+@pytest.mark.parametrize("version", ["", "two", "-1", "0"])
+def test_a_version_that_is_none_is_damage(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "m.anyorder"
+    write_tensors(path, {}, {"kind": "model"}, version=version)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="damaged"):
+        read_tensors(path)
+
+
+def test_reading_draws_nothing(tmp_path: Path) -> None:
+    save_model(categorical_model(NETWORKS[0], steps=1), {}, tmp_path / "m.anyorder")
+    state = torch.random.get_rng_state()
+    load_model(tmp_path / "m.anyorder")
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+def test_equal_models_give_equal_bytes(tmp_path: Path) -> None:
+    model, card = categorical_model(NETWORKS[0], steps=1), {"note": "ü", "quoted": '"\\', "line": "a\nb\x01\x7f"}
+    whole = model_to_bytes(model, card)
+    for name in "abcdef":  # the order that safetensors chooses is another one almost every time
+        save_model(model, card, tmp_path / name)
+        assert (tmp_path / name).read_bytes() == whole == model_to_bytes(model, card)
+    again, read = load_model(tmp_path / "a")
+    assert read == card
+    assert model_to_bytes(again, read) == whole
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="a device of Unix")
+def test_a_device_is_written_to() -> None:
+    write_tensors(Path("/dev/null"), {"w": torch.zeros(3)}, {"kind": "model"})
 
 
 def test_sigkill_while_saving_leaves_the_old_file(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from anyorder.testing import (
     check_calls_agree,
     check_gradients,
     check_no_leak,
+    check_own_randomness,
     mixed_layout,
     random_chain,
     random_values,
@@ -67,6 +68,10 @@ def test_no_unknown_value_leaks(network: Network, seed: int) -> None:
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_beside_along_and_walk_agree(network: Network, seed: int) -> None:
     check_calls_agree(network, seed)
+
+
+def test_what_it_draws_is_its_own(network: Network) -> None:
+    check_own_randomness(network)
 
 
 def test_every_parameter_matters(network: Network) -> None:

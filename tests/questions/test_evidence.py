@@ -28,7 +28,8 @@ from anyorder.questions.estimate import Estimate, mean_of, quotient, weighted_me
 from anyorder.questions.events import event_region, region_of, understand
 from anyorder.questions.evidence import MISSING, Between, OneOf, read_evidence
 from anyorder.questions.range_answer import RangedAnswer
-from anyorder.variables.encoding import Encoding, LatticeCodec, LineCodec
+from anyorder.variables.codecs import LatticeCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

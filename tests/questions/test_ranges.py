@@ -21,8 +21,9 @@ from anyorder.questions.estimate import Estimate
 from anyorder.questions.evidence import Between, OneOf
 from anyorder.questions.information import mutual_information
 from anyorder.questions.particles import ranged_draws
+from anyorder.variables.codecs import LatticeCodec, LineCodec
 from anyorder.variables.codecs.spiked import SpikedCodec
-from anyorder.variables.encoding import Encoding, LatticeCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

@@ -18,7 +18,8 @@ from anyorder.modalities.tables.model import TableModel
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.tasks.anomalies import anomalies, cell_scores, row_scores, surprise
-from anyorder.variables.encoding import Encoding, LineCodec
+from anyorder.variables.codecs import LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

@@ -20,8 +20,8 @@ from anyorder.protocols import Canonical
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.calibration import calibrate, kolmogorov_smirnov, mean_over_rows
 from anyorder.tasks.hidden_cells import judge, random_known
-from anyorder.variables.codecs import LatticeCodec
-from anyorder.variables.encoding import Encoding, LevelCodec, LineCodec
+from anyorder.variables.codecs import LatticeCodec, LevelCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 
@@ -121,7 +121,7 @@ def test_levels_without_an_order_are_ranked_by_probability() -> None:
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(probabilities).tolist())
     x = np.arange(3.0)[:, None]
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = judge(model, x, nothing, ~nothing)
+    cells = judge(model, x, nothing, ~nothing, crps=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     np.testing.assert_allclose(cells.at, probabilities, atol=1e-6)
     np.testing.assert_allclose(cells.tail(), [0.2, 1.0, 0.5], atol=1e-6)
@@ -134,7 +134,7 @@ def test_atoms_keep_the_order_and_distance_of_their_numbers() -> None:
     mass, where = np.array([0.2, 0.5, 0.3]), np.array([2.0, 0.0, 0.5])
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(mass).tolist())
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = judge(model, np.arange(3.0)[:, None], nothing, ~nothing)
+    cells = judge(model, np.arange(3.0)[:, None], nothing, ~nothing, crps=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     energy = np.abs(where[:, None] - where) @ mass - 0.5 * mass @ np.abs(where[:, None] - where) @ mass
     np.testing.assert_allclose(cells.crps, energy, atol=1e-6)
@@ -168,7 +168,7 @@ def test_discrete_places_are_uniform_under_the_models_own_draws() -> None:
     asked = np.zeros_like(observed)
     asked[:, 0] = True
     cells = judge(model, values, np.zeros_like(observed), asked)
-    assert stats.kstest(cells.place(0), "uniform").pvalue > 1e-3
+    assert stats.kstest(cells.pit(0), "uniform").pvalue > 1e-3
     assert stats.kstest(cells.depth(0), "uniform").pvalue > 1e-3
     assert calibrate(model, categorical_table(200)).table().shape[0] == 1 + 4 + 4
 

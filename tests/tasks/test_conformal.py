@@ -12,7 +12,8 @@ from scipy import stats
 from anyorder.errors import UserError
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.conformal import conformal
-from anyorder.variables.encoding import Encoding, LatticeCodec, LineCodec
+from anyorder.variables.codecs import LatticeCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
 

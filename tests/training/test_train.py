@@ -25,7 +25,8 @@ from anyorder.training.loop import Trainer
 from anyorder.training.objectives import Scores, objective_for
 from anyorder.training.options import Options
 from anyorder.training.rows import Rows
-from anyorder.variables.encoding import Encoding, LevelCodec
+from anyorder.variables.codecs import LevelCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 
 from models import categorical_table

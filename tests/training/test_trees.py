@@ -19,7 +19,7 @@ from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import halves
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.training.rows import Rows
-from anyorder.training.trees.classes import classes_of, tree_head
+from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import Plan, all_rows, grow_trees, judge_trees, random_subsets
 from anyorder.training.trees.options import Clock, TreeOptions
 
@@ -96,7 +96,7 @@ def test_the_clock_shares_out_what_is_left() -> None:
 
 def test_classes_part_atoms_from_the_continuum() -> None:
     head = Spiked((0.0, 1.0), Binned((-0.5, 0.5)))
-    classes, count = classes_of(head, torch.tensor([0.0, 1.0, -2.0, 0.1, 3.0]))
+    classes, count = head.classes(torch.tensor([0.0, 1.0, -2.0, 0.1, 3.0]))
     assert classes.tolist() == [0, 1, 2, 3, 4]
     assert count == 5
 

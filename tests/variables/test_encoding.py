@@ -18,7 +18,10 @@ from hypothesis import strategies as st
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.data.tables import infer, prepare
 from anyorder.errors import UserError
-from anyorder.variables.encoding import Encoding, LatticeCodec, LevelCodec, LineCodec, WarpName
+from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 WARPS: tuple[WarpName, ...] = ("normal_scores", "standard")
 ROWS = 200
@@ -123,6 +126,34 @@ def test_missing_cells_come_back_missing() -> None:
         "boolean",
         "Int8",
     ]
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [
+        LevelCodec(Variable("p", Kind.CATEGORICAL, ("a", "b"), dtype="str")),
+        LatticeCodec(Variable("p", Kind.INTEGER, dtype="int64"), Warp.affine(1.5, 1.5), 0, 3),
+        LineCodec(Variable("p", Kind.CONTINUOUS), Warp.affine(1 / 3, 2.0)),
+    ],
+    ids=lambda codec: type(codec).__name__,
+)
+def test_a_repeated_codec_is_kept_once(codec: Codec) -> None:
+    encoding = Encoding.repeat(codec, (2, 3))
+    assert encoding.schema == Schema.repeat(codec.variable, (2, 3))
+    assert [own.variable for own in encoding.codecs] == list(encoding.schema.variables)
+    described = json.loads(json.dumps(encoding.to_json()))
+    assert described["codecs"] == [json.loads(json.dumps(codec.to_json()))]
+    assert Encoding.from_json(described) == encoding
+
+
+def test_codecs_that_differ_are_listed() -> None:
+    schema = Schema.repeat(Variable("p", Kind.CONTINUOUS), (2,))
+    encoding = Encoding(schema, tuple(LineCodec(v, Warp.affine(0.0, 1.0 + i)) for i, v in enumerate(schema.variables)))
+    described = json.loads(json.dumps(encoding.to_json()))
+    assert len(described["codecs"]) == 2
+    assert Encoding.from_json(described) == encoding
+    with pytest.raises(UserError, match="expected 2 codecs"):
+        Encoding.from_json({**described, "codecs": described["codecs"] * 2})
 
 
 @pytest.mark.parametrize("warp", WARPS)

@@ -23,7 +23,8 @@ from anyorder.query import Query
 from anyorder.tasks.anomalies import row_scores
 from anyorder.training.induced import Induced
 from anyorder.training.unbiased_edges import fair_edges
-from anyorder.variables.encoding import Encoding, LevelCodec, LineCodec
+from anyorder.variables.codecs import LevelCodec, LineCodec
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import with_indicators
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp

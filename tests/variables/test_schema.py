@@ -251,6 +251,50 @@ def test_names_and_grid() -> None:
         Schema(pixels, grid=(2, 2))
 
 
+def test_a_repeated_variable_is_kept_once() -> None:
+    pixel = Variable("p", Kind.CATEGORICAL, ("dark", "light"), dtype="str")
+    schema = Schema.repeat(pixel, (2, 3))
+    one_by_one = tuple(Variable(f"p{i}", Kind.CATEGORICAL, ("dark", "light"), dtype="str") for i in range(6))
+    assert schema == Schema(one_by_one, (2, 3), alike=True)
+    assert schema.repeated == pixel
+    described = json.loads(json.dumps(schema.to_json()))
+    assert described["repeat"] == pixel.to_json()
+    assert "variables" not in described
+    assert Schema.from_json(described) == schema
+    marked = Schema(one_by_one, (2, 3), missing=("?",), alike=True)
+    assert Schema.from_json(marked.to_json()) == marked
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        (Variable("p0", Kind.INTEGER), Variable("p1", Kind.CONTINUOUS)),
+        (Variable("p0", Kind.INTEGER), Variable("q1", Kind.INTEGER)),
+        (Variable("p1", Kind.INTEGER), Variable("p0", Kind.INTEGER)),
+        (Variable("p", Kind.INTEGER),),
+    ],
+    ids=["other kind", "other name", "other order", "no number"],
+)
+def test_variables_that_differ_are_listed(variables: tuple[Variable, ...]) -> None:
+    schema = Schema(variables, alike=True)
+    assert schema.repeated is None
+    assert Schema.from_json(json.loads(json.dumps(schema.to_json()))) == schema
+
+
+def test_what_is_repeated_must_be_clear() -> None:
+    described = Schema.repeat(Variable("p", Kind.INTEGER), (2, 3)).to_json()
+    for change, words in [
+        ({"variables": []}, "no entry 'variables'"),
+        ({"repeat": "p"}, "mapping"),
+        ({"grid": "23"}, "list of int"),
+        ({"grid": [0]}, "at least one variable"),
+    ]:
+        with pytest.raises(UserError, match=words):
+            Schema.from_json({**described, **change})
+    with pytest.raises(UserError, match="needs the entry 'grid'"):
+        Schema.from_json({"repeat": described["repeat"]})
+
+
 def test_polars_in_and_out() -> None:
     berlin = pl.Series([datetime.datetime(2024, 1, 1, 12), None, datetime.datetime(2024, 7, 1)])
     frame = pl.DataFrame(

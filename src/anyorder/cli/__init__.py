@@ -1,46 +1,47 @@
-"""The command line: plain functions, one file each, the same words as in Python.
+"""The command line: plain functions with the same words as in Python.
 
-Every function turns text into arguments, calls the library once and prints the result; results go to standard output,
-remarks to standard error. A new command is a new file here and one entry in the list below.
+Every function turns text into arguments, calls the library once and prints the result. Results go to standard output,
+remarks to standard error. A command for one kind of model is a file of its own. A command for every kind is a function
+in each of :mod:`.tables`, :mod:`.texts` and :mod:`.images`, joined by :mod:`.by_modality`. Both are listed below.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from anyorder.cli.anomalies import anomalies
 from anyorder.cli.app import app, main
 from anyorder.cli.ask import ask
+from anyorder.cli.by_modality import by_modality
 from anyorder.cli.check import check
-from anyorder.cli.compress import compress, decompress
-from anyorder.cli.demo import demo
-from anyorder.cli.demo_images import demo_images
-from anyorder.cli.fill import fill
+from anyorder.cli.demos.commands import demo, demo_images
 from anyorder.cli.fit import fit
 from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
-from anyorder.cli.info import info
 from anyorder.cli.interview import interview
 from anyorder.cli.next import next_
-from anyorder.cli.sample import sample
-from anyorder.cli.score import score
 
 __all__ = ["app", "main"]
 
-for _command in (
-    fit,
-    fit_text,
-    fit_images,
-    ask,
-    sample,
-    fill,
-    score,
-    check,
-    anomalies,
-    next_,
-    interview,
-    compress,
-    decompress,
-    info,
-    demo,
-    demo_images,
-):  # in the order in which --help lists them
-    app.command(_command.__name__.strip("_").replace("_", "-"))(_command)
+# In the order in which --help lists them.
+COMMANDS: dict[str, Callable[..., None]] = {
+    "fit": fit,
+    "fit-text": fit_text,
+    "fit-images": fit_images,
+    "ask": ask,
+    "sample": by_modality("sample", "Draw rows, texts or pictures."),
+    "fill": by_modality("fill", "Fill in what is unknown; what is known stays as it is."),
+    "score": by_modality("score", "Score data: how likely it is under the model."),
+    "check": check,
+    "anomalies": anomalies,
+    "next": next_,
+    "interview": interview,
+    "compress": by_modality("compress", "Compress a file with the model; decompress needs the same model."),
+    "decompress": by_modality("decompress", "Give back what compress compressed with this model."),
+    "info": by_modality("info", "Show what a model file holds."),
+    "demo": demo,
+    "demo-images": demo_images,
+}
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)

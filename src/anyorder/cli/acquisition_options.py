@@ -1,51 +1,70 @@
-"""Options of the two commands about measuring: ``next`` and ``interview``."""
+"""The options that ``next`` and ``interview`` share: what may be measured, what it costs, and when to stop."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from anyorder.cli.options import Seed
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_names
-
-About = Annotated[str, typer.Option("--about", metavar="NAMES", help="what is to be learned: one column or several")]
-Given = Annotated[str, typer.Option("--given", metavar="EVIDENCE", help="what is known, e.g. 'age=40, sex=f'")]
-Only = Annotated[
-    str | None, typer.Option("--candidates", metavar="NAMES", help="what may be asked for; all other columns if none")
-]
-Together = Annotated[
-    list[str] | None,
-    typer.Option("--group", metavar="NAME=COLUMNS", help="columns measured together, e.g. 'blood=hb, wbc'; repeatable"),
-]
-Costs = Annotated[
-    Path | None, typer.Option("--costs", metavar="CSV", help="a table with the columns name and cost (above 0)")
-]
-Budget = Annotated[float | None, typer.Option("--budget", min=0, help="the most that may be spent")]
-Price = Annotated[float, typer.Option("--price", min=0, help="the least gain that is worth a unit of cost")]
-Least = Annotated[
-    float | None,
-    typer.Option(
-        "--least",
-        min=0,
-        help="the least gain worth any question (0.01 nats if not given; of other rewards, 1 % of what is there)",
-    ),
-]
-Reward = Annotated[
-    Literal["information", "variance", "error"],
-    typer.Option("--reward", help="what a question should lessen: entropy, variance or error of the target"),
-]
-Draws = Annotated[int, typer.Option("--draws", min=2, help="draws behind a candidate, at most")]
+from anyorder.tasks.acquisition.measurements import DRAWS
 
 
-LookAhead = Annotated[
-    int, typer.Option("--look-ahead", min=1, max=2, help="2: count the best question that may follow")
-]
+@dataclass(frozen=True, kw_only=True)
+class AcquisitionOptions:
+    """One field per option, in the order of ``--help``."""
+
+    given: Annotated[
+        str, typer.Option(metavar="EVIDENCE", help="what is known, e.g. 'age=40, sex=f'", show_default=False)
+    ] = ""
+    candidates: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="what may be asked for (all other columns if not given)")
+    ] = None
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=COLUMNS", help="columns measured together, e.g. 'blood=hb, wbc'; repeatable"),
+    ] = None
+    costs: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="a table with the columns name and cost (above 0)")
+    ] = None
+    budget: Annotated[float | None, typer.Option(min=0, help="the most that may be spent")] = None
+    price: Annotated[float, typer.Option(min=0, help="the least gain that justifies one unit of cost")] = 0.0
+    least: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="the least gain that justifies a question (if not given: 0.01 nats; "
+            "for variance and error, 1 % of what there is)",
+        ),
+    ] = None
+    reward: Annotated[
+        Literal["information", "variance", "error"],
+        typer.Option(help="what a question should reduce: entropy, variance or error of the target"),
+    ] = "information"
+    look_ahead: Annotated[int, typer.Option(min=1, max=2, help="2: count the best question that may follow")] = 1
+    draws: Annotated[int, typer.Option(min=2, help="the most draws for each candidate")] = DRAWS
+    seed: Seed = 0
+
+    def rules(self) -> dict[str, Any]:
+        """The rules by which questions are ranked, as the library takes them."""
+        return {
+            "candidates": None if self.candidates is None else tuple(parse_names(self.candidates)),
+            "groups": read_groups(self.group or []),
+            "costs": None if self.costs is None else read_costs(self.costs),
+            "budget": self.budget,
+            "price": self.price,
+            "least": self.least,
+            "reward": self.reward,
+            "look_ahead": self.look_ahead,
+        }
 
 
 def read_groups(texts: list[str]) -> dict[str, list[str]]:
-    """The groups that the options name."""
+    """The columns of each group: ``["blood=hb, wbc"]`` gives ``{"blood": ["hb", "wbc"]}``."""
     found: dict[str, list[str]] = {}
     for text in texts:
         name, equals, columns = text.partition("=")
@@ -58,7 +77,7 @@ def read_groups(texts: list[str]) -> dict[str, list[str]]:
 
 
 def read_costs(path: Path) -> dict[str, float]:
-    """The costs in a table: a name and a number above 0 a row."""
+    """The cost of each name in a table of names and costs."""
     if not path.is_file():
         raise UserError(f"there is no file {str(path)!r} with costs")
     from anyorder.data.files import read_table
@@ -71,8 +90,8 @@ def read_costs(path: Path) -> dict[str, float]:
         try:
             number = float(cost)
         except (TypeError, ValueError):
-            raise UserError(f"{str(path)!r}, row {line}: {cost!r} is no number") from None
+            raise UserError(f"{str(path)!r}, row {line}: {cost!r} is not a number") from None
         if str(name) in costs:
-            raise UserError(f"{str(path)!r}, row {line}: {name!r} stands twice")
+            raise UserError(f"{str(path)!r}, row {line}: {name!r} appears twice")
         costs[str(name)] = number
     return costs

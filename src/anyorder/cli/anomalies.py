@@ -8,28 +8,25 @@ from typing import Annotated
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load, read
-from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues
-from anyorder.errors import UserError
+from anyorder.cli.files import load_table_model, read_frame
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
 
 
 def anomalies(
     model: ModelFile,
     table: TableFile,
-    top: Annotated[int, typer.Option("--top", metavar="N", help="how many cells (or rows) to list")] = 10,
-    rows: Annotated[bool, typer.Option("--rows", help="judge whole rows instead of single cells")] = False,
+    top: Annotated[int, typer.Option(metavar="N", callback=at_least_one, help="how many cells (or rows) to list")] = 10,
+    rows: Annotated[bool, typer.Option("--rows", help="rank whole rows instead of single cells")] = False,
     seed: Seed = 0,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
-    """The cells least probable given the rest of their rows, or the least probable rows; they are counted from 0."""
-    if top < 1:
-        raise UserError(f"--top must be at least 1, got {top}")
+    """List the cells least probable given the rest of their rows, or the least probable rows, counted from 0."""
     from anyorder.tasks.anomalies import row_scores
 
-    loaded = load(model)
-    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    loaded = load_table_model(model)
+    frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if rows:
         scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
         ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
@@ -42,4 +39,4 @@ def anomalies(
         lines = [show.plain(one) for one in found]
         show.print_table([{**line, "probability": f"{line['probability']:.2g}"} for line in lines])
     else:
-        typer.echo("no row to judge" if rows else "no known cell to judge")
+        typer.echo("no rows to rank" if rows else "no known cells to rank")

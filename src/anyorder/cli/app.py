@@ -1,4 +1,4 @@
-"""From a list of words to an exit status: one command runs, and whatever it raises becomes one line.
+"""From the words of a command line to an exit status: one command runs, and whatever it raises becomes one line.
 
 A user's mistake is one line on standard error and exit status 2, never a traceback.
 """
@@ -18,7 +18,7 @@ from anyorder.errors import UserError
 
 app = typer.Typer(
     name="anyorder",
-    help="One model, every question: fit a table once, then ask any conditional question of it.",
+    help="One model, every question: fit a table, texts or pictures once, then ask any conditional question.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -29,7 +29,7 @@ _UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives the exit status (0 done, 1 our own fault, 2 a user's mistake, 130 interrupted)."""
+    """Run one command; returns the exit status (0 done, 1 our own fault, 2 a user's mistake, 130 interrupted)."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         # A warning of the library is a remark to the user, not a line of source code.
@@ -71,7 +71,7 @@ def _run(given: list[str]) -> int:
 
 
 def _remarks() -> Callable[..., None]:
-    """What writes notes, each of them once: a command may read a table more than once."""
+    """A writer of notes that writes each only once: a command may read a table more than once."""
     said: set[str] = set()
 
     def remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:

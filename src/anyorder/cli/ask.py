@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load
+from anyorder.cli.files import load_table_model, write_bytes
 from anyorder.cli.options import Json, ModelFile, Seed
-from anyorder.cli.paths import check_picture, check_writable
+from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.ask import Reply, reply_to
 from anyorder.questions.grammar import Question, parse_question, write_question
-from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
@@ -33,34 +32,37 @@ def ask(
     ] = None,
     queries: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="many questions: one a line, or a CSV with a column 'question'"),
+        typer.Option(metavar="FILE", help="many questions: one per line, or a CSV with a column 'question'"),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="CSV", help="answers to --queries; standard output if none")
+        Path | None,
+        typer.Option(
+            "-o", "--out", metavar="CSV", help="where the answers to --queries go; standard output if not given"
+        ),
     ] = None,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the answers (.png, .svg, .pdf)")] = None,
     draws: Annotated[
-        int | None, typer.Option(min=2, help="draws behind an answer under ranges (2000 if not given)")
+        int | None, typer.Option(min=2, help="draws for an answer under ranges (2000 if not given)")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Ask for variables given others; with a value (price=22) how likely it is, with a range how probable."""
+    """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is."""
     if (question is None) == (queries is None):
         raise UserError("ask needs one question, or a file of them with --queries FILE")
     if question is None:
         assert queries is not None
         check_writable(out)
         texts = read_questions(queries)
-        loaded = load(model)
+        loaded = load_table_model(model)
         rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed)]
         _write_rows(rows, out, as_json)
         return
     if out is not None:
         raise UserError("-o belongs to --queries FILE; one answer goes to standard output")
     read = parse_question(question)
-    check_picture(plot)
-    loaded = load(model)
+    check_figure(plot)
+    loaded = load_table_model(model)
     reply = _reply(loaded, read, draws, seed, question)
     result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
     result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
@@ -107,30 +109,30 @@ def read_questions(path: Path) -> list[str]:
     elif path.suffix.lower() in (".csv", ".tsv"):
         raise UserError(
             f"{str(path)!r}, row 1: no column 'question' among {', '.join(map(repr, header)) or 'its columns'}; "
-            "name one so, separated by commas, or put one question on each line of a .txt file"
+            "give one column that name, separate columns by commas, or put one question on each line of a .txt file"
         )
     else:
         questions = [line for line in lines if line and not line.startswith("#")]
     if not questions:
-        raise UserError(f"{str(path)!r} holds no questions: one a line, or a CSV with a column 'question'")
+        raise UserError(f"{str(path)!r} holds no questions: write one per line, or a CSV with a column 'question'")
     return questions
 
 
-def _column(path: Path, content: str, place: int) -> list[str]:
+def _column(path: Path, content: str, column: int) -> list[str]:
     """The cells of one column; an empty one is a mistake, unless nothing follows it."""
     reader = csv.reader(io.StringIO(content))
     rows = [(reader.line_num, row) for row in reader][1:]
     while rows and not any(cell.strip() for cell in rows[-1][1]):
         rows.pop()
     for line, row in rows:
-        if len(row) <= place or not row[place].strip():
+        if len(row) <= column or not row[column].strip():
             what = "is blank" if not any(cell.strip() for cell in row) else "has nothing in the column 'question'"
             raise UserError(f"{str(path)!r}, row {line} {what}: write a question there or remove the row")
-    return [row[place].strip() for _, row in rows]
+    return [row[column].strip() for _, row in rows]
 
 
 def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> list[dict[str, Any]]:
-    """The numbers that answer one question, a row each; a question that is wrong gives one row that says why."""
+    """The numbers that answer one question, one row each; a wrong question gives one row that says why."""
     try:
         reply = _reply(model, parse_question(text), draws, seed, text)
         found: list[tuple[str, Any]] = [(name.replace("_", " "), number) for name, number in reply.numbers.items()]
@@ -156,8 +158,7 @@ def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool) -> 
     if out is None:
         sys.stdout.write(text.getvalue())
     else:
-        with atomic_path(out) as beside:
-            beside.write_text(text.getvalue(), encoding="utf-8")
+        write_bytes(text.getvalue().encode("utf-8"), out)
     wrong = sum("error" in row for row in rows)
     if wrong:
-        sys.stderr.write(f"anyorder: note: {wrong} of the questions could not be answered: see the column 'error'\n")
+        show.note(f"{wrong} of the questions could not be answered: see the column 'error'")

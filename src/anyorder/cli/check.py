@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.loading import load, read
-from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile
-from anyorder.cli.paths import check_picture
+from anyorder.cli.files import load_table_model, read_frame
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, at_least_one
+from anyorder.cli.paths import check_figure
 from anyorder.errors import UserError
 
 
@@ -18,19 +18,19 @@ def check(
     model: ModelFile,
     table: TableFile,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the report (.png, .svg, .pdf)")] = None,
-    repeats: Annotated[int, typer.Option(help="how many times each row is shown, other cells hidden each time")] = 1,
+    repeats: Annotated[
+        int, typer.Option(callback=at_least_one, help="how often each row is used, with other cells hidden each time")
+    ] = 1,
     seed: Seed = 0,
     missing: Missing = None,
     as_json: Json = False,
 ) -> None:
-    """Calibration on rows the model was not fitted to: coverage of its intervals, scores, and coherence."""
-    check_picture(plot)
-    if repeats < 1:
-        raise UserError(f"--repeats must be at least 1, got {repeats}")
-    loaded = load(model)
-    frame = read(table, (*loaded.schema.missing, *(missing or ())))
+    """Check a model on held-out rows: coverage of its intervals, scores, and coherence over orders."""
+    check_figure(plot)
+    loaded = load_table_model(model)
+    frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):
-        raise UserError(f"{str(table)!r} has no rows to check the model by")
+        raise UserError(f"{str(table)!r} has no rows to check the model on")
     calibration = loaded.calibration(frame, seed=seed, repeats=repeats)
     coherence = loaded.coherence(frame, seed=seed).to_json()
     lines = calibration.table().to_dict(orient="records")
@@ -60,16 +60,16 @@ def _show(lines: list[dict[str, Any]], levels: tuple[float, ...], coherence: dic
             show.print_table(shown)
             typer.echo()
     gains = ", ".join(
-        f"{orders} orders {one['gain']:+.3f} ± {_short(one['standard_error'])}"
+        f"{orders} orders: {one['gain']:+.3f} ± {_short(one['standard_error'])}"
         for orders, one in coherence["gain"].items()
         if orders != "1"
     )
-    typer.echo(f"over orders, log p of a row spreads by {coherence['spread']:.3f} nats")
+    typer.echo(f"spread of log p of a row over orders: {coherence['spread']:.3f} nats")
     typer.echo(
-        f"ratio of marginals against direct chain: {coherence['gap']:+.3f} ± {_short(coherence['gap_error'])} nats"
-        f" a row (root mean square {coherence['gap_size']:.3f})"
+        f"ratio of marginals minus direct chain: {coherence['gap']:+.3f} ± {_short(coherence['gap_error'])} nats"
+        f" per row (root mean square {coherence['gap_size']:.3f})"
     )
-    typer.echo(f"gain of averaging, nats a row: {gains}")
+    typer.echo(f"gain of averaging over orders, nats per row: {gains}")
 
 
 def _short(value: float | None) -> str:

@@ -1,26 +1,26 @@
-"""What ``fit`` is told besides the command line: a TOML file, or the card of a model whose run is to be repeated.
+"""Options from a file: TOML, or for ``fit`` the card of a model whose run is to be repeated.
 
-Every mistake in it is found before the table is read, and named as the file's.
+Every mistake is found before the table is read, and the message names the file.
 """
 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from anyorder.cli.loading import load
-from anyorder.cli.toml import read_toml
+from anyorder.cli.files import load_table_model
 from anyorder.errors import UserError
 
 
 def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The file as (arguments of ``fit``, training options): a few names at the top level, and everything else."""
+    """The arguments of ``fit`` that stand at the top level of the file, and the training options: everything else."""
     if path is None:
         return {}, {}
     if path.suffix == ".anyorder":
-        card = load(path).card
+        card = load_table_model(path).card
         return dict(card["arguments"]), dict(card["config"])
     content = read_toml(path)
     arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
@@ -37,8 +37,21 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
     return arguments, content
 
 
+def read_toml(path: Path | None) -> dict[str, Any]:
+    """The content of the file; empty if none is named."""
+    if path is None:
+        return {}
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
+
+
 def read_bounds(name: str, text: Any) -> tuple[float | None, float | None]:
-    """The bounds written as ``0..``, ``..100`` or ``0..100``; ``..`` alone is none."""
+    """The bounds written as ``0..``, ``..100`` or ``0..100``; ``..`` alone means none."""
     given = (text.low, text.high) if hasattr(text, "low") and hasattr(text, "high") else str(text).split("..")
     try:
         low, high = (None if end in ("", None) else float(end) for end in given)

@@ -1,4 +1,4 @@
-"""``anyorder interview``: the model asks in the terminal, and what is believed of the target narrows."""
+"""``anyorder interview``: the model asks in the terminal, and the distribution of the target narrows."""
 
 from __future__ import annotations
 
@@ -10,28 +10,15 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.acquisition_options import (
-    Budget,
-    Costs,
-    Draws,
-    Given,
-    Least,
-    LookAhead,
-    Only,
-    Price,
-    Reward,
-    Together,
-    read_costs,
-    read_groups,
-)
-from anyorder.cli.loading import load
+from anyorder.cli.acquisition_options import AcquisitionOptions
+from anyorder.cli.files import load_table_model
 from anyorder.cli.next import print_ranking
-from anyorder.cli.options import ModelFile, Seed
+from anyorder.cli.options import ModelFile
 from anyorder.cli.paths import check_writable
+from anyorder.cli.signatures import spelled_out
 from anyorder.cli.sparkline import axis_of, in_a_line
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names
-from anyorder.tasks.acquisition.measurements import DRAWS
 
 if TYPE_CHECKING:
     from anyorder.tasks.acquisition.interview import Interview
@@ -39,73 +26,58 @@ if TYPE_CHECKING:
 
 HELP = """a value answers the question; so does a range (30..40) or a set ({red, blue})
 skip            ask me later
-unknown         nobody can tell (of a group: this column; the others are asked for)
+unknown         cannot be answered (in a group: this column; the others are still asked for)
 undo            take back my last answer
 why             show all candidates
-tell A=1, B=x   say something else that is known
-quit            stop here (Ctrl-D too); with --transcript it can be resumed
-If a word of these is itself an answer, write the command with a colon: :unknown"""
+tell A=1, B=x   add something else that is known
+quit            stop here (or Ctrl-D); with --transcript the interview can be resumed
+If one of these words is itself an answer, write the command with a colon: :unknown"""
 COMMANDS = ("skip", "unknown", "undo", "why", "tell", "quit", "help")
 Said = TypeVar("Said")
 
 
+@spelled_out
 def interview(
     model: ModelFile,
     about: Annotated[
-        str, typer.Option("--about", metavar="NAMES", help="what is to be learned; a resumed interview knows it")
+        str,
+        typer.Option(
+            metavar="NAMES", help="what is to be learned; a resumed interview remembers it", show_default=False
+        ),
     ] = "",
-    given: Given = "",
-    candidates: Only = None,
-    group: Together = None,
-    costs: Costs = None,
-    budget: Budget = None,
-    price: Price = 0.0,
-    least: Least = None,
-    reward: Reward = "information",
-    look_ahead: LookAhead = 1,
     transcript: Annotated[
         Path | None, typer.Option(metavar="JSON", help="keep every turn in this file, to read or to resume")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the interview of --transcript")] = False,
-    draws: Draws = DRAWS,
-    seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the interview in --transcript")] = False,
+    *,
+    options: AcquisitionOptions,
 ) -> None:
     """Be asked what is most worth knowing about a target, one question at a time, until nothing is worth its cost."""
     from anyorder.tasks.acquisition.interview import Interview, Setup, resumed
 
     if resume and transcript is None:
-        raise UserError("--resume needs --transcript FILE: which interview to go on with")
+        raise UserError("--resume needs --transcript FILE: the interview to continue")
     if transcript is not None:
         check_writable(transcript)
         if transcript.exists() and not resume:
-            raise UserError(f"{str(transcript)!r} exists: go on with --resume, or name another file")
+            raise UserError(f"{str(transcript)!r} exists: continue it with --resume, or name another file")
         if resume and not transcript.exists():
             raise UserError(f"there is no transcript {str(transcript)!r} to resume")
     if not about and not resume:
         raise UserError("an interview needs --about NAMES: what is to be learned")
-    setup = Setup(
-        about=tuple(parse_names(about)) if about else (),
-        candidates=None if candidates is None else tuple(parse_names(candidates)),
-        groups=read_groups(group or []),
-        costs=None if costs is None else read_costs(costs),
-        budget=budget,
-        price=price,
-        least=least,
-        reward=reward,
-        look_ahead=look_ahead,
-    )
-    loaded = load(model)
+    setup = Setup(about=tuple(parse_names(about)) if about else (), **options.rules())
+    loaded = load_table_model(model)
     if resume and transcript is not None:
-        session = resumed(transcript, loaded.core, setup, draws=draws, seed=seed)
+        session = resumed(transcript, loaded.core, setup, draws=options.draws, seed=options.seed)
         typer.echo(f"resumed after {len(session.turns)} turns: {_known(session)}")
     else:
-        session = Interview(loaded.core, setup, draws, seed)
-    session.tell(parse_evidence(given))
+        session = Interview(loaded.core, setup, options.draws, options.seed)
+    session.tell(parse_evidence(options.given))
     _Terminal(session, transcript).run()
 
 
 class _Terminal:
-    """Prints and reads lines; everything that is decided is decided by the interview."""
+    """Prints and reads lines; every decision is made by the interview."""
 
     def __init__(self, session: Interview, transcript: Path | None) -> None:
         self.session, self.transcript = session, transcript
@@ -114,7 +86,7 @@ class _Terminal:
 
     def run(self) -> None:
         typer.echo("type an answer, or help")
-        self.believe()
+        self.print_targets()
         while not self.ended:
             question = self.session.next()
             if question.best is None:
@@ -128,35 +100,35 @@ class _Terminal:
             typer.echo(f"spent: {self.session.spent:g}")
 
     def turn(self, question: NextQuestion, name: str) -> None:
-        """Ask until something is settled. What was told of a group is kept, whatever comes after it."""
-        told: dict[str, str] = {}
-        untold: list[str] = []
+        """Ask until something is settled. The answered columns of a group are kept, whatever comes after them."""
+        answered: dict[str, str] = {}
+        unanswered: list[str] = []
         typer.echo(f"\n{show.visible(name)}? ({_promise(question)}{self.cost(name)})")
         columns = self.session.columns(name)
-        while len(told) + len(untold) < len(columns):
-            column = columns[len(told) + len(untold)]
+        while len(answered) + len(unanswered) < len(columns):
+            column = columns[len(answered) + len(unanswered)]
             line = self.read(f"  {column}{self.hint(column)}: ")
             command, rest = self.command(column, line)
             if command == "why":
                 print_ranking(question)
             elif command == "help":
                 typer.echo(HELP)
-            elif command == "undo" and (told or untold):
-                before = columns[len(told) + len(untold) - 1]
-                if told.pop(before, None) is None:
-                    untold.remove(before)
+            elif command == "undo" and (answered or unanswered):
+                before = columns[len(answered) + len(unanswered) - 1]
+                if answered.pop(before, None) is None:
+                    unanswered.remove(before)
             elif command == "unknown":
-                untold.append(column)
+                unanswered.append(column)
             elif command == "tell" and not self.volunteer(rest):
                 pass  # a mistake in it: the question stands
             elif command is not None:
                 break
             elif (said := self.accepted(column, str(line))) is not None:
-                told[column] = said
+                answered[column] = said
         else:
-            command = "unknown" if untold else None
-        if told:
-            self.answer(name, told)
+            command = "unknown" if unanswered else None
+        if answered:
+            self.answer(name, answered)
         if command == "undo":
             self.undo()
         elif command == "quit":
@@ -164,18 +136,18 @@ class _Terminal:
         elif command in ("skip", "unknown"):
             (self.session.skip if command == "skip" else self.session.unknown)(name)
 
-    def answer(self, name: str, told: dict[str, str]) -> None:
+    def answer(self, name: str, answered: dict[str, str]) -> None:
         try:
-            self.session.answer(name, told)
-        except UserError as error:  # each may be, but not all together: the question comes again
+            self.session.answer(name, answered)
+        except UserError as error:  # each is possible, but not all together: the question comes again
             typer.echo(show.visible(f"  {error}"))
-        self.believe()
+        self.print_targets()
 
     def stop(self, reason: str) -> None:
-        """Nothing is worth asking: the last word is the user's."""
+        """Nothing is worth asking, unless the user adds or takes back something."""
         typer.echo(f"\nstop: {reason}")
         while not self.ended:
-            line = self.read("  (Enter ends; undo or tell A=1 goes on) ")
+            line = self.read("  (Enter ends; undo or tell A=1 continues) ")
             word, _, rest = (line or "").strip().removeprefix(":").partition(" ")
             if word == "undo":
                 self.undo()
@@ -185,33 +157,33 @@ class _Terminal:
             if word in ("", "quit"):
                 self.ended = True
             elif word not in ("undo", "tell"):
-                typer.echo(f"  nothing is asked for now, so {show.visible(word)!r} answers nothing")
+                typer.echo(f"  nothing is being asked, so {show.visible(word)!r} answers nothing")
 
     def undo(self) -> None:
         turn = self.session.undo()
-        what = "nothing to undo" if turn is None else f"forgotten: {turn.name or 'what was told'} ({turn.outcome})"
+        what = "nothing to undo" if turn is None else f"forgotten: {turn.name or 'what was added'} ({turn.outcome})"
         typer.echo(show.visible(what))
-        self.believe()
+        self.print_targets()
 
     def volunteer(self, text: str) -> bool:
-        """Take something that was not asked for; gives whether it was kept."""
+        """Take in something that was not asked for; returns whether it was kept."""
         evidence = self.attempt(partial(parse_evidence, text))
         if not evidence or not self.attempt(partial(self.session.check, evidence)):
             return False
         if not all(self.meant(column, said) for column, said in evidence.items()):
             return False
         self.session.tell(evidence)
-        self.believe()
+        self.print_targets()
         return True
 
     def accepted(self, column: str, line: str) -> str | None:
-        """The answer, if it is one and is meant; else it is said what is expected."""
+        """The answer, if it is valid and meant; otherwise say what is expected."""
         if not self.attempt(partial(self.session.check, {column: line})):
             return None
         return line.strip() if self.meant(column, line.strip()) else None
 
     def meant(self, column: str, said: str) -> bool:
-        """A number far out is asked for twice."""
+        """Whether the user means it: a number far out must be confirmed."""
         remark = self.session.strange(column, said)
         if remark is None:
             return True
@@ -219,7 +191,7 @@ class _Terminal:
         return sure is not None and sure.strip().lower() in ("y", "yes")
 
     def attempt(self, action: Callable[[], Said]) -> Said | None:
-        """What it gives; None after a mistake, which is told and costs nothing."""
+        """The result, or None after a mistake, which is printed and costs nothing."""
         try:
             return action()
         except UserError as error:
@@ -227,7 +199,7 @@ class _Terminal:
             return None
 
     def command(self, column: str, line: str | None) -> tuple[str | None, str]:
-        """Which command a line is, if it is no answer: a level of the same name wins unless there is a colon."""
+        """Which command a line is, if any: a level of the same name wins unless there is a colon."""
         if line is None:
             return "quit", ""
         word, _, rest = line.strip().partition(" ")
@@ -256,14 +228,14 @@ class _Terminal:
         more = " / ..." if len(levels) > 8 else ""
         return f" ({' / '.join(levels[:8])}{more})" if levels else ""
 
-    def believe(self) -> None:
-        """One line for each target: what is believed of it now."""
+    def print_targets(self) -> None:
+        """One line for each target: its distribution now."""
         for name, answer in self.session.belief().items():
             typer.echo(show.visible(f"{name} {in_a_line(answer, self.axis[name])}"))
 
 
 def _promise(question: NextQuestion) -> str:
-    """What the best question is expected to tell, and with the one that may follow it."""
+    """What the best question is expected to tell, alone and with the one that may follow it."""
     best = question.candidates[0]
     then = "" if best.ahead is None else f", with the next one {float(best.ahead):.3g}"
     return f"expected gain {float(best.gain):.3g} {question.unit}{then}"

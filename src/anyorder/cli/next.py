@@ -1,4 +1,4 @@
-"""``anyorder next``: which unknown of a case is worth asking for next."""
+"""``anyorder next``: which unknown value of a case to ask for next."""
 
 from __future__ import annotations
 
@@ -8,74 +8,45 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.acquisition_options import (
-    About,
-    Budget,
-    Costs,
-    Draws,
-    Given,
-    Least,
-    LookAhead,
-    Only,
-    Price,
-    Reward,
-    Together,
-    read_costs,
-    read_groups,
-)
-from anyorder.cli.loading import load
-from anyorder.cli.options import Json, ModelFile, Seed
-from anyorder.cli.paths import check_picture
+from anyorder.cli.acquisition_options import AcquisitionOptions
+from anyorder.cli.files import load_table_model
+from anyorder.cli.options import Json, ModelFile
+from anyorder.cli.paths import check_figure
+from anyorder.cli.signatures import spelled_out
 from anyorder.cli.sparkline import axis_of, in_a_line
 from anyorder.questions.grammar import parse_evidence, parse_names
-from anyorder.tasks.acquisition.measurements import DRAWS
 
 if TYPE_CHECKING:
     from anyorder.tasks.acquisition.next_question import NextQuestion
 
 SHOWN = 12  # candidates listed in the terminal
-LITTLE = 1e-3  # a contradiction that is not worth a word
+LITTLE = 1e-3  # a contradiction too small to mention
 
 
+@spelled_out
 def next_(
     model: ModelFile,
-    about: About,
-    given: Given = "",
-    candidates: Only = None,
-    group: Together = None,
-    costs: Costs = None,
-    budget: Budget = None,
-    price: Price = 0.0,
-    least: Least = None,
-    reward: Reward = "information",
-    at_once: Annotated[int, typer.Option(min=1, help="choose so many whose answers come together")] = 1,
-    look_ahead: LookAhead = 1,
+    about: Annotated[str, typer.Option(metavar="NAMES", help="what is to be learned: one column or several")],
+    at_once: Annotated[int, typer.Option(min=1, help="choose this many, whose answers come together")] = 1,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the ranking (.png, .svg, .pdf)")] = None,
-    draws: Draws = DRAWS,
-    seed: Seed = 0,
     as_json: Json = False,
+    *,
+    options: AcquisitionOptions,
 ) -> None:
-    """Rank what is unknown of a case by how much it is expected to tell about a target, per cost.
+    """Rank the unknown values of a case by how much each is expected to tell about a target, per cost.
 
-    Gains are in nats: what a fair yes/no answer tells is 0.69 of them.
+    Gains are in nats: a yes/no answer that could go either way tells 0.69 nats.
     """
-    check_picture(plot)
-    names, evidence = parse_names(about), parse_evidence(given)
-    loaded = load(model)
+    check_figure(plot)
+    names, evidence = parse_names(about), parse_evidence(options.given)
+    loaded = load_table_model(model)
     found = loaded.next_question(
         evidence,
         names,
-        candidates=None if candidates is None else parse_names(candidates),
-        groups=read_groups(group or []),
-        costs=None if costs is None else read_costs(costs),
-        budget=budget,
-        price=price,
-        least=least,
-        reward=reward,
+        **options.rules(),
         at_once=at_once,
-        look_ahead=look_ahead,
-        draws=draws,
-        seed=seed,
+        draws=options.draws,
+        seed=options.seed,
     )
     result: dict[str, Any] = {"given": evidence, **found.to_json()}
     if plot is not None:
@@ -93,7 +64,7 @@ def next_(
 
 
 def print_ranking(found: NextQuestion) -> None:
-    """The candidates, best first, and what to do."""
+    """The candidates, best first, and which to ask for."""
     rows = found.table().head(SHOWN).to_dict("records")
     priced = any(row["cost"] != 1 for row in rows)
     lines = []
@@ -108,8 +79,8 @@ def print_ranking(found: NextQuestion) -> None:
     if lines:
         show.print_table(lines)
     if found.doubt > LITTLE:
-        remark = f"the model contradicts itself by some {found.doubt:.2g} {found.unit} here"
-        typer.echo(f"(no true gain is negative: {remark})")
+        doubt = f"{found.doubt:.2g} {found.unit}"
+        typer.echo(f"(a true gain is never negative: here the model contradicts itself by about {doubt})")
     if len(found.candidates) > SHOWN:
         typer.echo(f"... and {len(found.candidates) - SHOWN} more")
     if found.stop:

@@ -1,4 +1,4 @@
-"""Paths that a command writes to, checked before the work: a wrong one must be found before two minutes of training."""
+"""Checks of the paths that a command writes to, before it works: training must not end in a path that is wrong."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def check_writable(path: Path | None) -> None:
         raise UserError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
 
 
-def check_picture(path: Path | None) -> None:
-    """As above, the ending must be one that a picture has, and what draws it must be installed."""
+def check_figure(path: Path | None) -> None:
+    """A figure can be drawn there: the ending is one that Matplotlib writes, and Matplotlib is installed."""
     if path is None:
         return
     from anyorder.support import plotting
@@ -28,8 +28,8 @@ def check_picture(path: Path | None) -> None:
     check_writable(path)
 
 
-def check_image(path: Path | None, *, exact: bool = False) -> None:
-    """As above, and the ending must be one that pixels are written in; ``exact``: without changing any."""
+def check_picture(path: Path | None, *, exact: bool = False) -> None:
+    """Pixels can be written there, by the ending; ``exact``: in a format that changes none of them."""
     if path is None:
         return
     from anyorder.data.picture_files import check_written, pillow
@@ -40,18 +40,18 @@ def check_image(path: Path | None, *, exact: bool = False) -> None:
 
 
 def check_apart(**paths: Path | None) -> None:
-    """No two of these name one file, so that none overwrites, or stands for, another."""
+    """No two of these name the same file, so that none overwrites another."""
     seen: dict[Path, str] = {}
     for name, path in paths.items():
         if path is None:
             continue
         other = seen.setdefault(path.resolve(), name)
         if other != name:
-            raise UserError(f"{other} and {name} both name {str(path)!r}, and one cannot be both: name two files")
+            raise UserError(f"{other} and {name} both name {str(path)!r}: name two files")
 
 
 def check_table(path: Path | None) -> None:
-    """As above, and the ending must be one that a table can be written in."""
+    """A table can be written there: the ending says in which format."""
     if path is None or str(path) == "-":
         return
     from anyorder.data.files import PARQUET_SUFFIXES, TEXT_SUFFIXES
@@ -63,6 +63,6 @@ def check_table(path: Path | None) -> None:
 
 
 def check_folder(path: Path | None, option: str) -> None:
-    """A folder is there or can be made: no file stands in its place."""
+    """The folder exists or can be made: no file of that name is in the way."""
     if path is not None and path.exists() and not path.is_dir():
-        raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another place")
+        raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another path")

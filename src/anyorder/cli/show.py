@@ -1,4 +1,4 @@
-"""What the command line prints: every result is first a plain dictionary, then either JSON or a table of it.
+"""What the commands print: every result is first a plain dictionary, then either JSON or a table of it.
 
 So ``--json`` and the text can never say different things.
 """
@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def visible(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """The same where markup is understood: none of it is."""
+    """A name or level to print with rich: its own markup is shown, not obeyed."""
     return escape_markup(visible(text))
 
 
@@ -57,7 +58,7 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
 
 
 def standard_error(value: Any) -> float:
-    """Of a number that has one; 0 where it is exact."""
+    """The standard error of an estimate; 0 for a number that is exact."""
     return float(getattr(value, "standard_error", 0.0))
 
 
@@ -94,12 +95,42 @@ def as_json(result: Mapping[str, Any]) -> str:
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """One JSON object on standard output."""
+    """Write one JSON object to standard output."""
     sys.stdout.write(as_json(result))
 
 
+def print_result(result: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print facts as one JSON object or as two columns."""
+    (print_json if as_json else print_facts)(result)
+
+
+def print_card(card: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a model's card: how it was made."""
+    if as_json:
+        print_json({"card": card})
+    else:
+        print_facts(plain(card))
+
+
+def print_compression(source: Path, target: Path, *, as_json: bool) -> None:
+    """Print how small a file became."""
+    size, packed = source.stat().st_size if source.is_file() else 0, target.stat().st_size
+    facts = {"file": str(target), "bytes": packed, "of": size, "bits_per_byte": 8 * packed / max(size, 1)}
+    print_result(facts, as_json=as_json)
+
+
+def note(text: str) -> None:
+    """Write a note to standard error: something the user should know, though the command goes on."""
+    remark(f"note: {text}")
+
+
+def remark(text: str) -> None:
+    """Write one line to standard error."""
+    sys.stderr.write(f"anyorder: {text}\n")
+
+
 def print_answers(result: Mapping[str, Any]) -> None:
-    """The table of ``ask``."""
+    """Print what ``ask`` found: distributions as tables, then the numbers."""
     console = _console()
     console.print(f"[dim]{escape(result['question'])}[/dim]")
     answers: Mapping[str, Any] = result["answers"]
@@ -145,7 +176,7 @@ def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:
-    """Nested facts as two columns, the names joined by dots."""
+    """Print nested facts as two columns, the names joined by dots."""
     table = _table(title or "", "", head=False)
     for name, value in _flat(result):
         table.add_row(f"[dim]{escape(name)}[/dim]", escape(number(value)))
@@ -153,7 +184,7 @@ def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:
 
 
 def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
-    """One line a row, its columns named by the keys of the first one."""
+    """Print rows as a table; the keys of the first row name the columns."""
     table = _table(*rows[0])
     for row in rows:
         table.add_row(*(escape(number(value)) for value in row.values()))
@@ -161,7 +192,7 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
-    """The variables of a model: name, kind, levels."""
+    """Print the variables of a model: name, kind, levels."""
     table = _table("variable", "kind", "levels", numeric=False)
     for variable in variables:
         levels = [str(level) for level in variable["levels"]]
@@ -171,7 +202,7 @@ def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
 
 
 def number(value: Any) -> str:
-    """Short and readable: five significant figures, whole numbers whole, dates to the second."""
+    """A value, short and readable: numbers to five significant figures, whole ones without a point."""
     if value is None:
         return "-"
     if isinstance(value, bool | str):
@@ -186,7 +217,7 @@ def number(value: Any) -> str:
 
 
 def _moment(value: Any) -> str:
-    """A time without what is zero in it."""
+    """A time to the minute; a date alone at midnight."""
     return value[:16].replace("T", " ").removesuffix(" 00:00") if isinstance(value, str) else number(value)
 
 

@@ -1,4 +1,4 @@
-"""What is believed of a column, as one line of a terminal."""
+"""The distribution of a column in one line of a terminal: |▁▃█▅▂| 12.3 (90 % in 9.1 .. 15.8)."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from anyorder.cli import show
 if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
 
-CELLS = 32  # of the line that shows a distribution
+CELLS = 32  # characters of the bar that shows a distribution
 BLOCKS = " ▁▂▃▄▅▆▇█"
-MOST_LEVELS = 4
+MOST_LEVELS = 4  # the likeliest are shown
 
 
 def axis_of(answer: Answer) -> list[float]:
-    """The places between which a number is shown; they stay where they are while it narrows."""
+    """The edges between the cells of the bar; kept while the distribution narrows, so that lines can be compared."""
     if answer.variable.levels:
         return []
     low, high = (float(value) for value in answer.spread(199, 0.005)[[0, -1]])
-    return [low + (high - low) * place / CELLS for place in range(1, CELLS)]
+    return [low + (high - low) * cell / CELLS for cell in range(1, CELLS)]
 
 
 def in_a_line(answer: Answer, axis: list[float]) -> str:
-    """Levels with their probabilities, or the shape of a number on an axis, its median and where 90 % of it lies."""
+    """The likeliest levels with their probabilities; of a number the bar, the median and the central 90 % interval."""
     if answer.variable.levels:
         likely = sorted(answer.probs().items(), key=lambda pair: -pair[1])[:MOST_LEVELS]
         bars = (f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
@@ -37,7 +37,7 @@ def in_a_line(answer: Answer, axis: list[float]) -> str:
 
 
 def spark(heights: list[float]) -> str:
-    """Heights as a line of blocks; what is there at all is never blank."""
+    """Heights as a line of blocks; only a height of almost nothing is blank."""
     top = max(heights, default=0.0)
     steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in heights]
     return "".join(BLOCKS[step] for step in steps)

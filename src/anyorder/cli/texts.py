@@ -1,4 +1,4 @@
-"""What the commands do when the model is one of texts."""
+"""What the commands do with a model of texts, and the options they take for it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,60 @@ import math
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anyorder.cli import show
+from anyorder.cli.files import read_bytes, write_bytes
+from anyorder.cli.options import (
+    CompressedFile,
+    Count,
+    Evenly,
+    Json,
+    NetworkCalls,
+    Order,
+    Out,
+    PlainOut,
+    Seed,
+    at_least_one,
+)
+from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.support import plotting
-from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
     from anyorder.modalities.texts.model import Filling, TextModel
 
+MODALITY, NOUN = "text", "texts"
 SURE, LIKELY = 0.8, 0.4  # green above, yellow above, red below
 GREEN, YELLOW, RED = 32, 33, 31
 
+TextFile = Annotated[Path, typer.Argument(metavar="TEXT", help="a UTF-8 text file", show_default=False)]
+HeldOut = Annotated[
+    Path | None, typer.Option(metavar="TEXT", help="a text file on which to choose where the --calls should go")
+]
 
-def fill_text(
+
+def fill(
     model: TextModel,
-    text: str,
-    *,
-    mark: str,
-    draws: int | None,
-    seed: int,
-    out: Path | None,
-    plot: Path | None,
-    as_json: bool,
+    text: Annotated[str, typer.Option(metavar="TEXT", help="a text with holes", show_default=False)],
+    mark: Annotated[str, typer.Option(help="the character that stands for a hole")] = "_",
+    out: Out = None,
+    draws: Annotated[
+        int | None, typer.Option(callback=at_least_one, help="this many random fills, one per line")
+    ] = None,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PICTURE", help="draw how sure the model is of each filled character")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """Print (or write) the text with its holes filled; in a terminal the colour says how sure each character is."""
+    """The likeliest characters for the holes of --text; in a terminal their colour shows how sure the model is."""
+    check_writable(out)
+    check_figure(plot)
     if plot is not None and model.alphabet.unit == "bytes":
-        raise UserError("--plot draws character by character; this model reads bytes")
+        raise UserError("--plot draws one character after the other; this model reads bytes")
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
     if plot is not None:
@@ -45,26 +69,56 @@ def fill_text(
 
         names = ["greedy"] if draws is None else [f"draw {number}" for number in range(1, draws + 1)]
         plotting.save_figure(plot_fillings(text, fillings, names), plot)
-    if as_json or out is not None:
+    if as_json:
         facts = [_facts(filling) for filling in fillings]
-        written = json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False) if as_json else None
-        lines = written or "\n".join(filling.text for filling in fillings)
-        if out is None:
-            sys.stdout.write(lines + "\n")
-            return
-        with atomic_path(out) as beside:
-            beside.write_text(lines + "\n", encoding="utf-8")
+        _write(json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False), out)
         return
-    colours = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    for filling in fillings:
-        sys.stdout.write((_coloured(filling, model) if colours else filling.text) + "\n")
+    colours = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    _write("\n".join(_coloured(filling, model) if colours else filling.text for filling in fillings), out)
     if colours:
-        sys.stderr.write(f"anyorder: green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less\n")
+        show.remark(f"green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less")
 
 
-def score_text(model: TextModel, text: str, *, most: int | None, as_json: bool) -> None:
-    """Print bits per character, jointly, of marginals and of holes."""
-    found = model.scores(text, most=most)
+def sample(
+    model: TextModel,
+    count: Count = 1,
+    out: Out = None,
+    seed: Seed = 0,
+    calls: NetworkCalls = None,
+    order: Order = "model",
+    beginning: Annotated[str, typer.Option(metavar="TEXT", help="how they begin", show_default=False)] = "",
+    length: Annotated[int | None, typer.Option(help="characters in each (a whole window if not given)")] = None,
+    drafts: Annotated[
+        int | None, typer.Option(min=1, help="draft this many characters per call and check them; still exact")
+    ] = None,
+    held_out: HeldOut = None,
+) -> None:
+    """Texts, one per line, with their beginning kept."""
+    check_writable(out)
+    budget = _budget(model, calls, held_out)
+    if held_out is not None:
+        cost = f"{budget.nats:.2f} nats per window ({budget.nats / model.length / math.log(2):.3f} bits per character)"
+        show.remark(f"{budget.calls} calls for {model.length} characters; predicted cost: {cost}")
+    drawn = model.sample(
+        count,
+        length=length,
+        beginning=beginning,
+        seed=seed,
+        drafts=drafts,
+        calls=budget,
+        order=order,  # type: ignore[arg-type]  # checked there
+    )
+    if calls is not None or order == "confidence":
+        hint = "" if held_out is not None or calls is None else "; --held-out TEXT predicts what that costs"
+        show.note(f"not the model's own distribution (--drafts 4 is){hint}")
+    _write("\n".join(drawn), out)
+
+
+def score(model: TextModel, file: TextFile, as_json: Json = False, windows: Evenly = None) -> None:
+    """Bits per character of a text file: of whole windows, of single characters, and of holes given the rest."""
+    from anyorder.data.text import read_corpus
+
+    found = model.scores(read_corpus(file), most=windows)
     if as_json:
         show.print_json({**dataclasses.asdict(found), "unit": "bits per character"})
         return
@@ -82,52 +136,64 @@ def score_text(model: TextModel, text: str, *, most: int | None, as_json: bool) 
     typer.echo(f"{found.windows} window{'s' * (found.windows > 1)} of {found.length} characters")
 
 
-def sample_text(
-    model: TextModel,
-    count: int,
-    *,
-    beginning: str,
-    length: int | None,
-    drafts: int | None,
-    calls: int | None,
-    held_out: Path | None,
-    order: str,
-    seed: int,
-    out: Path | None,
-) -> None:
-    """Print (or write) texts, one a line; what fewer calls cost is said on standard error."""
-    spent: Any = calls
-    if held_out is not None:
-        if calls is None:
-            raise UserError("--held-out TEXT says where the calls should go: give --calls too")
-        from anyorder.data.text import read_corpus
+def info(model: TextModel, as_json: Json = False) -> None:
+    """Its alphabet, and how it was trained."""
+    show.print_card(model.card, as_json=as_json)
 
-        spent = model.budget(read_corpus(held_out), calls)
-        cost = f"{spent.nats:.2f} nats a window ({spent.nats / model.length / math.log(2):.3f} bits a character)"
-        sys.stderr.write(f"anyorder: {spent.calls} calls for {model.length} characters; predicted cost: {cost}\n")
-    texts = model.sample(
-        count,
-        length=length,
-        beginning=beginning,
-        seed=seed,
-        drafts=drafts,
-        calls=spent,
-        order=order,  # type: ignore[arg-type]  # checked there
-    )
-    if calls is not None or order == "confidence":
-        told = "" if held_out is not None or calls is None else "; --held-out TEXT predicts what that costs"
-        sys.stderr.write(f"anyorder: note: not the model's own distribution (--drafts 4 is){told}\n")
-    lines = "\n".join(texts) + "\n"
+
+def compress(
+    model: TextModel,
+    file: TextFile,
+    out: PlainOut,
+    as_json: Json = False,
+    calls: Annotated[
+        int | None, typer.Option(min=1, help="network calls per window; fewer are quicker and cost more bytes")
+    ] = None,
+    held_out: HeldOut = None,
+) -> None:
+    """The file comes back to the byte."""
+    check_writable(out)
+    spent = _budget(model, calls, held_out)
+    write_bytes(model.compress(_decoded(file), calls=spent), out)
+    show.print_compression(file, out, as_json=as_json)
+
+
+def decompress(model: TextModel, file: CompressedFile, out: PlainOut) -> None:
+    """The text file, to the byte."""
+    check_writable(out)
+    text = model.decompress(read_bytes(file))
+    write_bytes(text.encode("utf-8", "surrogatepass"), out)  # bytes: line ends stay as they were
+
+
+def _budget(model: TextModel, calls: int | None, held_out: Path | None) -> Any:
+    """How the calls are spent: as the model would, or as held-out text says."""
+    if held_out is None:
+        return calls
+    if calls is None:
+        raise UserError("--held-out TEXT says where the calls should go: give --calls too")
+    from anyorder.data.text import read_corpus
+
+    return model.budget(read_corpus(held_out), calls)
+
+
+def _decoded(path: Path) -> str:
+    """The file as it is, never unpacked: what comes back must be the file."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{str(path)!r} is not UTF-8 text ({error}); a model of texts compresses only text") from error
+
+
+def _write(text: str, out: Path | None) -> None:
     if out is None:
-        sys.stdout.write(lines)
-        return
-    with atomic_path(out) as beside:
-        beside.write_text(lines, encoding="utf-8")
+        sys.stdout.write(text + "\n")
+    else:
+        write_bytes((text + "\n").encode("utf-8"), out)
 
 
 def _facts(filling: Filling) -> dict[str, Any]:
-    filled = {place: round(filling.confidence[place], 4) for place in filling.holes}
-    return {"text": filling.text, "nats": filling.nats, "confidence": filled}
+    sure = {position: round(filling.confidence[position], 4) for position in filling.holes}
+    return {"text": filling.text, "nats": filling.nats, "confidence": sure}
 
 
 def _coloured(filling: Filling, model: TextModel) -> str:
@@ -135,7 +201,8 @@ def _coloured(filling: Filling, model: TextModel) -> str:
     if model.alphabet.unit == "bytes":  # a character may be several positions
         return filling.text
     symbols = list(filling.text)
-    for place in filling.holes:
-        sure = filling.confidence[place]
-        symbols[place] = f"\x1b[1;{GREEN if sure > SURE else YELLOW if sure > LIKELY else RED}m{symbols[place]}\x1b[0m"
+    for position in filling.holes:
+        sure = filling.confidence[position]
+        colour = GREEN if sure > SURE else YELLOW if sure > LIKELY else RED
+        symbols[position] = f"\x1b[1;{colour}m{symbols[position]}\x1b[0m"
     return "".join(symbols)

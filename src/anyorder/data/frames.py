@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.errors import UserError
-from anyorder.variables import hints as advice
+from anyorder.variables import hints
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:
@@ -111,7 +111,7 @@ def _column(name: str, series: nw.Series[Any]) -> Any:
         return pd.Series([None] * len(series), dtype=object)
     raise UserError(
         f"column {name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
-        f"Convert it, or leave it out with {advice.drop(name)}"
+        f"Convert it, or leave it out with {hints.drop(name)}"
     )
 
 

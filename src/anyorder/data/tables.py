@@ -28,7 +28,7 @@ import pandas as pd
 
 from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError, nearest
-from anyorder.variables import hints as advice
+from anyorder.variables import hints
 from anyorder.variables.cells import (
     LEADING_ZERO,
     NUMBER,
@@ -152,7 +152,7 @@ def _reading(name: str, column: Series, missing: Mask, marks: Sequence[str]) -> 
     if not is_text(column):
         raise UserError(
             f"column {name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
-            f"Convert it, or leave it out with {advice.drop(name)}"
+            f"Convert it, or leave it out with {hints.drop(name)}"
         )
     known = column[~missing]
     inside = "string" if not pd.api.types.is_object_dtype(dtype) else pd.api.types.infer_dtype(known)
@@ -312,13 +312,13 @@ def _categorical(name: str, column: Series, missing: Mask, *, told: bool, kind: 
     if not told and texts and len(levels) == len(codes) > FEW_TEXTS:
         raise UserError(
             f"column {name!r} holds a different text in every row, like a name or an id, so there is nothing to learn "
-            f"from it; leave it out with {advice.drop(name)}, or keep it with {advice.kind(name, 'categorical')}"
+            f"from it; leave it out with {hints.drop(name)}, or keep it with {hints.kind(name, 'categorical')}"
         )
     if len(levels) > MOST_LEVELS:
-        other = "merge rare values first" if texts else f"use {advice.kind(name, 'continuous')}"
+        other = "merge rare values first" if texts else f"use {hints.kind(name, 'continuous')}"
         raise UserError(
             f"column {name!r} has {len(levels)} different values, more than {MOST_LEVELS} categories; "
-            f"leave it out with {advice.drop(name)}, or {other}"
+            f"leave it out with {hints.drop(name)}, or {other}"
         )
     wild = [level for level in levels if isinstance(level, float) and not np.isfinite(level)]
     if wild:

@@ -8,23 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.support.legendre import legendre
+
 PANEL_NODES = 4  # of the rule on each panel
 AT_ONCE = 1 << 20  # numbers held at once, which bounds the memory, not the result; more would leave the cache
-
-
-@cache
-def legendre(count: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
-    """The Gauss-Legendre rule on [-1, 1]: nodes and weights. Shared by all callers: not to be written to."""
-    # Arrays, not tensors: one that is made in inference mode could never meet a gradient again.
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    return nodes, weights
 
 
 def panels(

@@ -21,6 +21,7 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.sums import lattice_of
 from anyorder.support.roots import SHARP, bracket_end, first_crossing
+from anyorder.variables.ranges import Extent, Stretch
 
 LITTLE = 1e-4  # a difference of cdfs has an absolute error of 1e-16: below this probability twelve digits are not left
 LEAST = math.log(1e-300)  # less than this is nothing, as in the lower tail, where a cdf of float64 ends
@@ -79,16 +80,8 @@ class Points(Region):
 
 
 @dataclass(frozen=True)
-class Interval(Region):
-    """From ``least`` to ``most``.
-
-    ``before`` and ``upto`` are where the cdf is taken: the same places on a line, half a step outside on a lattice.
-    """
-
-    least: float
-    most: float
-    before: float
-    upto: float
+class Interval(Stretch, Region):
+    """A stretch of model values, both ends included."""
 
     def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
         _, mass = self._ends(distribution)
@@ -138,10 +131,10 @@ class Interval(Region):
 
     def _log_between(self, distribution: Distribution, start: float | Tensor) -> Float[Tensor, "*batch"]:
         """log P(start <= X, and X in the region)."""
-        place = torch.as_tensor(start, dtype=torch.float64).expand(
+        low = torch.as_tensor(start, dtype=torch.float64).expand(
             torch.broadcast_shapes(torch.as_tensor(start).shape, distribution.shape)
         )
-        return distribution.log_between(place, torch.full_like(place, self.upto)).double()
+        return distribution.log_between(low, torch.full_like(low, self.upto)).double()
 
     def _ends(self, distribution: Distribution) -> tuple[Tensor, Tensor]:
         """P(X below the region) and P(X inside it)."""
@@ -167,15 +160,22 @@ class Nothing(Region):
         return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
 
 
+def region_of_extent(extent: Extent) -> Region:
+    """The region that a codec's extent describes."""
+    if isinstance(extent, Stretch):
+        return Interval(extent.least, extent.most, extent.before, extent.upto)
+    return Points(extent) if extent else Nothing()
+
+
 def _keeps_digits(distribution: Distribution) -> bool:
     """Whether the family has a way of its own to say a small probability, or only the difference of its cdfs."""
     return type(distribution).log_between is not Distribution.log_between
 
 
-def _at(function: object, distribution: Distribution, place: float, without: float) -> Float[Tensor, "*batch"]:
-    if math.isinf(place):
+def _at(function: object, distribution: Distribution, end: float, without: float) -> Float[Tensor, "*batch"]:
+    if math.isinf(end):
         return torch.full(distribution.shape, without, dtype=torch.float64)
-    value: Tensor = function(torch.full(distribution.shape, place, dtype=torch.float64))  # type: ignore[operator]
+    value: Tensor = function(torch.full(distribution.shape, end, dtype=torch.float64))  # type: ignore[operator]
     return value.double()
 
 

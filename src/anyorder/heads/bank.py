@@ -19,20 +19,24 @@ from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
 
 
+def shared(heads: Sequence[Head]) -> tuple[list[Head], list[int]]:
+    """The heads that differ, and which of them answers for each variable."""
+    described = {id(head): head for head in heads}  # one head may stand for thousands of pixels: describe it once
+    keys = {number: json.dumps(describe(head), sort_keys=True) for number, head in described.items()}
+    distinct: dict[str, Head] = {}
+    for head in heads:
+        distinct.setdefault(keys[id(head)], head)
+    index = {key: number for number, key in enumerate(distinct)}
+    return list(distinct.values()), [index[keys[id(head)]] for head in heads]
+
+
 class HeadBank(nn.Module):
     """One head per variable, shared where equal."""
 
     def __init__(self, heads: Sequence[Head]) -> None:
         super().__init__()
-        index: dict[str, int] = {}
-        self.distinct = nn.ModuleList()
-        assigned: list[int] = []
-        for head in heads:
-            key = json.dumps(describe(head), sort_keys=True)
-            if key not in index:
-                index[key] = len(self.distinct)
-                self.distinct.append(head)
-            assigned.append(index[key])
+        distinct, assigned = shared(heads)
+        self.distinct = nn.ModuleList(distinct)
         self.assigned: Tensor
         self.register_buffer("assigned", torch.tensor(assigned), persistent=False)
         for which in range(len(self.distinct)):

@@ -8,10 +8,12 @@ Nothing runs until it is asked for: ``head(features)`` returns a :class:`Distrib
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import ClassVar, Self
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
@@ -53,6 +55,36 @@ class Head(nn.Module, ABC):
     def log_scales(self) -> tuple[int, ...]:
         """Which features are log scales: stretching the line by c adds log c to them."""
         return ()
+
+    @property
+    def blended(self) -> tuple[Head, ...]:
+        """The heads whose distributions it mixes, each for features of its own; none for a family by itself."""
+        return ()
+
+    @property
+    def free(self) -> bool:
+        """Whether every level has a logit of its own, so that it can have any probabilities of its levels."""
+        return False
+
+    @property
+    def atom_count(self) -> int:
+        """How many single values have a probability beside a continuum."""
+        return 0
+
+    def classes(self, values: Float[Tensor, "*batch"]) -> tuple[Int[Tensor, "*batch"], int]:
+        """Which class each value is, and how many there are: its levels, or its atoms and then the bins of the rest."""
+        if not self.levels:
+            raise TypeError(f"the values of a {self.name} head are no classes; see with_family")
+        return values.long(), self.levels
+
+    def with_family(
+        self, family: Callable[[Head, Float[np.ndarray, " values"]], Head], values: Float[np.ndarray, " values"]
+    ) -> Head:
+        """The same atoms and bounds around another family.
+
+        ``family`` makes it from the one that is there now and from those of ``values`` that it answers for.
+        """
+        return family(self, values)
 
     @abstractmethod
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:

@@ -82,5 +82,9 @@ class Bernoulli(Head):
     def levels(self) -> int:
         return 2
 
+    @property
+    def free(self) -> bool:
+        return True
+
     def forward(self, features: Float[Tensor, "*batch size"]) -> BernoulliDistribution:
         return BernoulliDistribution(features[..., 0])

@@ -304,9 +304,9 @@ class Binned(Head):
     def size(self) -> int:
         return len(self.edges) + 1
 
-    def bin_of(self, values: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
-        """Which bin each value falls into."""
-        return torch.bucketize(values.double(), torch.tensor(self.edges, dtype=torch.float64), right=True)
+    def classes(self, values: Float[Tensor, "*batch"]) -> tuple[Int[Tensor, "*batch"], int]:
+        edges = torch.tensor(self.edges, dtype=torch.float64)
+        return torch.bucketize(values.double(), edges, right=True), self.size
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> BinnedDistribution:
         return BinnedDistribution(features, self.bins)

@@ -3,7 +3,7 @@
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
 distributions over the same values: all densities, or all probabilities of the same points. Where many values are asked
-for, histograms among them are first made one (:mod:`._merging`).
+for, histograms among them are first made one (:mod:`.histograms`).
 """
 
 from __future__ import annotations
@@ -213,6 +213,10 @@ class Blend(Head):
     @property
     def levels(self) -> int:
         return self.members[0].levels
+
+    @property
+    def blended(self) -> tuple[Head, ...]:
+        return self.members
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = [index for index, weight in enumerate(self.weights) if weight > 0]

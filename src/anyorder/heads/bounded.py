@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -224,6 +224,18 @@ class Bounded(Head):
     @property
     def log_scales(self) -> tuple[int, ...]:
         return self.base.log_scales
+
+    @property
+    def atom_count(self) -> int:
+        return self.base.atom_count
+
+    def classes(self, values: Float[Tensor, "*batch"]) -> tuple[Int[Tensor, "*batch"], int]:
+        return self.base.classes(values)
+
+    def with_family(
+        self, family: Callable[[Head, Float[np.ndarray, " values"]], Head], values: Float[np.ndarray, " values"]
+    ) -> Bounded:
+        return Bounded(self.base.with_family(family, values), self.low, self.high)
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> BoundedDistribution:
         low = -math.inf if self.low is None else self.low

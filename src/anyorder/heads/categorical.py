@@ -100,5 +100,9 @@ class Categorical(Head):
     def size(self) -> int:
         return self.levels
 
+    @property
+    def free(self) -> bool:
+        return True
+
     def forward(self, features: Float[Tensor, "*batch size"]) -> CategoricalDistribution:
         return CategoricalDistribution(features)

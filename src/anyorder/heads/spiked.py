@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -166,6 +167,22 @@ class Spiked(Head):
     @property
     def log_scales(self) -> tuple[int, ...]:
         return tuple(len(self.atoms) + place for place in self.base.log_scales)
+
+    @property
+    def atom_count(self) -> int:
+        return len(self.atoms)
+
+    def classes(self, values: Float[Tensor, "*batch"]) -> tuple[Int[Tensor, "*batch"], int]:
+        found = values[..., None] == torch.tensor(self.atoms, dtype=values.dtype)
+        rest, count = self.base.classes(values)
+        atoms = len(self.atoms)
+        return torch.where(found.any(-1), found.long().argmax(-1), atoms + rest), atoms + count
+
+    def with_family(
+        self, family: Callable[[Head, Float[np.ndarray, " values"]], Head], values: Float[np.ndarray, " values"]
+    ) -> Spiked:
+        apart = ~np.isin(values, np.asarray(self.atoms, dtype=values.dtype))
+        return Spiked(self.atoms, self.base.with_family(family, values[apart]))
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> SpikedDistribution:
         logits, rest = features.split([len(self.atoms), self.base.size], dim=-1)

@@ -76,7 +76,7 @@ class PresetOptions(FitOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sizes = networks.get(str(self.network.get("name"))).presets
+        sizes = networks.of(self.network).presets
         if sizes and self.preset not in sizes:
             raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, sizes)}")
 
@@ -85,7 +85,7 @@ class PresetOptions(FitOptions):
 
         A network without presets keeps its own defaults.
         """
-        family = networks.get(str(self.network.get("name")))
+        family = networks.of(self.network)
         known = option_names(family)
         heard = {name: value for name, value in facts.items() if name in known}
         return heard | dict(family.presets.get(self.preset, {})) | dict(self.network)

@@ -9,6 +9,7 @@ where the protocol chooses the order u_1, u_2, ... Everything here is in model u
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,8 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.heads import Head, heads
-from anyorder.heads.bank import HeadBank
-from anyorder.heads.blend import Blend
+from anyorder.heads.bank import HeadBank, shared
 from anyorder.networks import Network, networks
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
@@ -26,6 +26,7 @@ from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
 from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
+from anyorder.support.unset import WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
 from anyorder.variables.schema import Schema
@@ -89,10 +90,13 @@ class AnyOrderModel(nn.Module):
         return self.schema.grid[-1] if self.network.coupled else 1
 
     def description(self) -> dict[str, Any]:
-        """Everything but the weights, as JSON-ready values."""
+        """Everything but the weights, as JSON-ready values; neighbours with equal heads share one entry."""
+        runs = itertools.groupby(self.heads.assigned.tolist())
         return {
             "encoding": self.encoding.to_json(),
-            "heads": [describe(self.heads.of(variable)) for variable in range(self.variables)],
+            "heads": [
+                {"head": describe(self.heads.distinct[which]), "variables": len(list(run))} for which, run in runs
+            ],
             "network": describe(self.network),
             "protocol": describe(self.protocol),
         }
@@ -101,13 +105,11 @@ class AnyOrderModel(nn.Module):
     def from_description(cls, description: dict[str, Any]) -> AnyOrderModel:
         """The model of :meth:`description`, its weights still to be loaded."""
         encoding = Encoding.from_json(description["encoding"])
-        return cls.build(
-            encoding,
-            [heads.build(head) for head in description["heads"]],
-            description["network"],
-            protocols.build(description["protocol"]),
-            seed=0,
-        )
+        with WeightsUnset():
+            runs = [[heads.build(run["head"])] * run["variables"] for run in description["heads"]]
+            heads_ = list(itertools.chain.from_iterable(runs))
+            network = networks.build(description["network"], layout=layout_of(encoding.schema, heads_))
+        return cls(encoding, network, heads_, protocols.build(description["protocol"]))
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
@@ -204,22 +206,17 @@ class AnyOrderModel(nn.Module):
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
     """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
-    groups: dict[Any, int] = {}
-    assigned: list[int] = []
-    for variable, head in enumerate(heads_):
-        key = str(describe(head)) if schema.alike else variable
-        assigned.append(groups.setdefault(key, len(groups)))
-    blends = [head for head in heads_ if isinstance(head, Blend)]
-    members = range(len(blends[0].members)) if blends else ()
+    groups = shared(heads_)[1] if schema.alike else range(len(heads_))
+    members = range(len(heads_[0].blended))
     return Layout(
         levels=tuple(head.levels for head in heads_),
         sizes=tuple(head.size for head in heads_),
-        groups=tuple(assigned),
+        groups=tuple(groups),
         grid=schema.grid,
         locations=tuple(head.locations for head in heads_),
         log_scales=tuple(head.log_scales for head in heads_),
         partners=schema.partners,
-        members=tuple(layout_of(schema, [blend.members[place] for blend in blends]) for place in members),
+        members=tuple(layout_of(schema, [head.blended[member] for head in heads_]) for member in members),
     )
 
 

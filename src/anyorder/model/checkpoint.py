@@ -20,10 +20,12 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.model.versions import as_version_2
 from anyorder.support.atomic import atomic_path
 
 FORMAT = "anyorder"
-VERSION = 1
+VERSION = 2
+LENGTH = 8  # bytes at the beginning of a safetensors file, which say how long the JSON behind them is
 
 
 def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
@@ -39,15 +41,17 @@ def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, di
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
     """What :func:`save_model` writes, as bytes: how a model travels to another process without running code there."""
     tensors, metadata = _packed(model.state_dict(), _words(model, card))
-    return bytes(tensors_as_bytes(tensors, metadata=metadata))
+    data = tensors_as_bytes(tensors, metadata=metadata)
+    end = LENGTH + int.from_bytes(data[:LENGTH], "little")
+    return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
 
 
 def model_from_bytes(data: bytes) -> tuple[AnyOrderModel, dict[str, Any]]:
     """The model of :func:`model_to_bytes`, on the CPU."""
     where = "the model in these bytes"
     try:
-        length = int.from_bytes(data[:8], "little")  # of the JSON header that a safetensors file begins with
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+        length = int.from_bytes(data[:LENGTH], "little")
+        metadata = json.loads(data[LENGTH : LENGTH + length]).get("__metadata__", {})
         tensors = tensors_in(data)
     except (SafetensorError, ValueError) as error:
         raise UserError(f"{where} is not one of anyorder's, or it is damaged ({error})") from error
@@ -68,17 +72,35 @@ def _built(
     return model.to(device).eval(), header["card"]
 
 
-def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]) -> None:
-    """Tensors and JSON header into one file, atomically."""
-    packed, metadata = _packed(tensors, header)
+def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
+    """Tensors and JSON header into one file, atomically; ``version`` is the one that the header is in."""
+    packed, metadata = _packed(tensors, header, version)
     with atomic_path(path) as beside:
         save_file(packed, beside, metadata=metadata)
+        if beside.is_file():  # not a device
+            with beside.open("r+b") as file:
+                ordered = _in_order(file.read(int.from_bytes(file.read(LENGTH), "little")))
+                file.seek(LENGTH)
+                file.write(ordered)
 
 
-def _packed(tensors: dict[str, Tensor], header: dict[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _in_order(words: bytes) -> bytes:
+    """The JSON at the beginning of a safetensors file, as long as before, its metadata sorted by name.
+
+    safetensors writes them in an order that changes from call to call; a model saved twice should give equal files.
+    """
+    said = json.loads(words)
+    said["__metadata__"] = dict(sorted(said["__metadata__"].items()))
+    ordered = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(words))
+    return ordered if len(ordered) == len(words) else words
+
+
+def _packed(
+    tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION
+) -> tuple[dict[str, Tensor], dict[str, str]]:
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     words = json.dumps(header, sort_keys=True)
-    metadata = {"format": FORMAT, "version": str(VERSION), "header": words, "sha256": _digest(tensors, words)}
+    metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
     return tensors, metadata
 
 
@@ -99,13 +121,14 @@ def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) ->
     """The words that came with the tensors, once it is certain that both are ours and whole."""
     if metadata.get("format") != FORMAT:
         raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
-    if int(metadata.get("version", "0")) > VERSION:
-        raise UserError(f"{where} was written by a newer anyorder (format {metadata['version']}); upgrade to read it")
+    version = int(found) if (found := metadata.get("version", "")).isdecimal() else 0
+    if version > VERSION:
+        raise UserError(f"{where} was written by a newer anyorder (format {version}); upgrade to read it")
     words = metadata.get("header", "")
-    if _digest(tensors, words) != metadata.get("sha256"):
+    if version < 1 or _digest(tensors, words) != metadata.get("sha256"):
         raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
     header: dict[str, Any] = json.loads(words)
-    return header
+    return as_version_2(header) if version == 1 else header
 
 
 def _digest(tensors: dict[str, Tensor], words: str) -> str:

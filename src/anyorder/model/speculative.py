@@ -22,7 +22,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.heads import Categorical
 from anyorder.model.any_order import AnyOrderModel
 from anyorder.query import Chain, Query
 
@@ -58,7 +57,7 @@ def speculate(
     """``values`` with the asked variables drawn as the model would along the chain, ``drafts`` drafted at a time."""
     if drafts < 1:
         raise UserError(f"speculative sampling needs 1 draft or more at a time, got {drafts}")
-    if len(model.heads.distinct) > 1 or not isinstance(model.heads.of(0), Categorical):
+    if len(model.heads.distinct) > 1 or not model.heads.of(0).free:
         raise UserError("speculative sampling is for variables that share one alphabet; draw others one at a time")
     left = chain.counted.sum(dim=1)
     drawn = left.clone()

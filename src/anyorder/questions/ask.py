@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from anyorder.errors import UserError
-from anyorder.questions.grammar import Question, read_value
+from anyorder.questions.evidence import Value, read_statement
+from anyorder.questions.grammar import Question
 from anyorder.variables.schema import Schema
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def reply_to(
             return Reply(question, numbers={"mutual_information": found})
     numbers: dict[str, float] = {}
     if question.values:
-        if any(is_partial(schema, name, value) for name, value in question.values.items()):
+        if any(_is_partial(conditional, name, value) for name, value in question.values.items()):
             numbers["probability"] = conditional.prob(question.values)
         else:
             numbers["log_prob"] = conditional.log_prob(question.values)
@@ -72,6 +73,6 @@ def reply_to(
     )
 
 
-def is_partial(schema: Schema, name: str, value: str) -> bool:
-    """Whether a typed value is a range, a set or "missing"; a level of that very spelling is a value."""
-    return read_value(value) is not None and value.strip() not in map(str, schema[name].levels)
+def _is_partial(conditional: Conditional, name: str, value: str) -> bool:
+    """Whether a typed value is a range, a set or "missing"."""
+    return not isinstance(read_statement(conditional.model.encoding.codec(name), value), Value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from anyorder.query import Query
 from anyorder.questions.answer import Answer
 from anyorder.questions.estimate import Estimate, weighted_mean
 from anyorder.questions.events import understand
+from anyorder.questions.evidence import Value, read_statement
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.variables.missingness import blank_holes, with_indicators_along
@@ -70,9 +72,8 @@ class Conditional:
         self.evidence = dict(evidence or {})
         self.draws, self.seed = draws, seed
         found = _together(model, self.evidence)
-        self._encoded = {place: said for place, said in found.items() if not isinstance(said, Region)}
-        regions = {place: said for place, said in found.items() if isinstance(said, Region)}
-        self._ranged = Ranged(model, *self._row(), regions, draws, seed)
+        self._encoded = {index: said for index, said in found.items() if not isinstance(said, Region)}
+        self._regions = {index: said for index, said in found.items() if isinstance(said, Region)}
         for name in asked or ():
             if model.schema.index(name) in self._encoded:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
@@ -84,15 +85,15 @@ class Conditional:
         return f"p({asked} | {given})" if given else f"p({asked})"
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
-        """The same question with more evidence."""
+        """This question with more evidence."""
         return self._with({**self.evidence, **(evidence or {}), **more}, self.asked)
 
     def asking(self, *names: str) -> Conditional:
-        """The same evidence, about these variables; the rest is marginalised out."""
+        """This evidence, asked about these variables only; the rest is marginalised out."""
         return self._with(self.evidence, names)
 
     def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
-        """The same question answered with more (or other) draws; without ranges nothing changes."""
+        """This question, answered with more (or other) draws; without ranges nothing changes."""
         if draws is not None and draws < 2:
             raise UserError(f"draws must be 2 or more, got {draws}")
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
@@ -106,7 +107,7 @@ class Conditional:
         index = self.model.schema.index(name)
         if index in self._encoded:
             raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
-        if self._ranged.regions:
+        if self._regions:
             return self._ranged.answer(index)
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
@@ -118,7 +119,7 @@ class Conditional:
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 1, seed: int = 0, **more: Any
     ) -> Estimate:
         """log p(these values | evidence), jointly, in nats and in the units of the data."""
-        if not self._ranged.regions:
+        if not self._regions:
             return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
         particles = self._ranged.particles()
         rows, query = self._wanted({**(values or {}), **more}, particles.values, particles.known)
@@ -142,18 +143,23 @@ class Conditional:
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
-        """The same log-probability along several orders."""
-        if self._ranged.regions:
+        """How the log-probability of these values differs along several orders."""
+        if self._regions:
             raise UserError("the spread over orders is a question about exact evidence; this evidence has ranges")
         row, known = self._row()
         row, query = self._wanted({**(values or {}), **more}, row, known[0])
         nats = log_probs(self.model, row, query, orders=orders, seed=seed)
         return OrderSpread(tuple(nats[:, 0].tolist()))
 
+    @cached_property
+    def _ranged(self) -> Ranged:
+        """The machinery of ranges, made for the first question that needs it: most never do."""
+        return Ranged(self.model, *self._row(), self._regions, self.draws, self.seed)
+
     @property
     def ranged(self) -> bool:
         """Whether some of the evidence is a range, so that answers are estimates."""
-        return bool(self._ranged.regions)
+        return bool(self._regions)
 
     @property
     def exact(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
@@ -161,9 +167,9 @@ class Conditional:
         return self._row()
 
     @property
-    def given_places(self) -> frozenset[int]:
+    def given_indices(self) -> frozenset[int]:
         """The variables that the evidence speaks of."""
-        return frozenset(self._encoded) | frozenset(self._ranged.regions)
+        return frozenset(self._encoded) | frozenset(self._regions)
 
     def particles(self) -> Particles:
         """The weighted draws that stand for the ranges."""
@@ -183,7 +189,7 @@ class Conditional:
         asked = torch.zeros_like(known)
         for name, value in wanted.items():
             index = self.model.schema.index(name)
-            if index in self._encoded or index in self._ranged.regions:
+            if index in self._encoded or index in self._regions:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             if self.asked is not None and name not in self.asked:
                 raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
@@ -198,7 +204,7 @@ class Conditional:
         """
         if n < 0:
             raise UserError(f"cannot draw {n} rows; give a number from 0 up")
-        row, known = self._ranged.rows(n, seed) if self._ranged.regions else self._row()
+        row, known = self._ranged.rows(n, seed) if self._regions else self._row()
         asked = ~known
         if self.asked is not None:
             asked = torch.zeros_like(known)
@@ -212,9 +218,11 @@ class Conditional:
         if holes:
             blank_holes(self.model.schema, drawn, asked[0].numpy())
         frame = self.model.encoding.decode(drawn)
-        for name, value in self.evidence.items():
+        for name, said in self.evidence.items():
             if self.model.schema.index(name) in self._encoded:
-                frame[name] = self._as_column(name, value, n, frame[name])
+                statement = read_statement(self.model.encoding.codec(name), said)
+                if isinstance(statement, Value):  # a range or set of one value comes out of its encoding
+                    frame[name] = self._as_column(name, statement.given, n, frame[name])
         shown = [v.name for i, v in enumerate(self.model.schema.variables) if bool(wanted[0, i])]
         return frame[shown]
 
@@ -237,13 +245,13 @@ def _together(model: AnyOrderModel, evidence: Mapping[str, Any]) -> dict[int, fl
     """What is known of every variable that the evidence speaks of: its model value, or the region it lies in."""
     found: dict[int, float | Region] = {}
     for name, said in evidence.items():
-        place, told = understand(model.encoding, name, said, evidence=True)
+        index, known = understand(model.encoding, name, said, evidence=True)
         # A column said to be missing speaks of its indicator, which may be named as well.
-        both = agreement(found[place], told) if place in found else told
+        both = agreement(found[index], known) if index in found else known
         if both is None:
             raise UserError(
-                f"the evidence contradicts itself about {model.schema.names[place]!r}: {name}={said} does not agree "
+                f"the evidence contradicts itself about {model.schema.names[index]!r}: {name}={said} does not agree "
                 "with the rest of it; leave one of the two out"
             )
-        found[place] = both
+        found[index] = both
     return found

@@ -2,7 +2,8 @@
 
 >>> model.given(age=Between(30, 40), colour=OneOf("red", "blue"), income=MISSING)
 
-Typed text says the same: ``age=30..40``, ``age > 30``, ``colour={red, blue}``, ``income=missing``.
+Typed text says the same: ``age=30..40``, ``age > 30``, ``colour={red, blue}``, ``income=missing``. Whatever a user
+gives is read once, by :func:`read_statement`; everything behind it knows four cases only.
 """
 
 from __future__ import annotations
@@ -10,54 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from anyorder.errors import UserError
-from anyorder.questions.grammar import read_value, write_set
+from anyorder.questions.grammar import read_value
+from anyorder.variables.codecs import Codec
+from anyorder.variables.ranges import Between, OneOf
 
-
-@dataclass(frozen=True)
-class Between:
-    """``low`` <= variable <= ``high``; an end that is None is open to infinity.
-
-    Both ends belong to the range. ``low_open`` and ``high_open`` leave an end out (``age > 30``), which matters only
-    where one value alone has a probability: whole numbers, levels, spikes.
-    """
-
-    low: Any = None
-    high: Any = None
-    low_open: bool = False
-    high_open: bool = False
-
-    def __post_init__(self) -> None:
-        if self.low is None and self.high is None:
-            raise UserError("Between needs at least one end; a variable of which nothing is known is simply left out")
-
-    def __str__(self) -> str:
-        if not (self.low_open or self.high_open):
-            return f"{_shown(self.low)}..{_shown(self.high)}"
-        parts = []
-        if self.low is not None:
-            parts.append(f"{'>' if self.low_open else '>='}{self.low}")
-        if self.high is not None:
-            parts.append(f"{'<' if self.high_open else '<='}{self.high}")
-        return " ".join(parts)
-
-
-@dataclass(frozen=True, init=False)
-class OneOf:
-    """The variable has one of these values."""
-
-    levels: tuple[Any, ...]
-
-    def __init__(self, *levels: Any) -> None:
-        if not levels:
-            raise UserError("OneOf needs at least one value, as in OneOf('red', 'blue')")
-        object.__setattr__(self, "levels", levels)
-
-    def __repr__(self) -> str:
-        return f"OneOf({', '.join(map(repr, self.levels))})"
-
-    def __str__(self) -> str:
-        return write_set([str(level) for level in self.levels])
+__all__ = ["MISSING", "Between", "Missing", "OneOf", "Partial", "Value", "read_evidence", "read_statement"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +35,28 @@ Partial: TypeAlias = Between | OneOf
 """Evidence that leaves a variable some freedom."""
 
 
+@dataclass(frozen=True)
+class Value:
+    """One value, not yet encoded: the variable's codec has the last word on whether it is one."""
+
+    given: Any
+
+
+def read_statement(codec: Codec, said: Any) -> Between | OneOf | Missing | Value:
+    """What is said of the variable of ``codec``, from Python or typed.
+
+    A text that is one of the variable's own values ("5..6" as a level) is that value; else it is read as a range, a
+    set or "missing" where it looks like one.
+    """
+    if isinstance(said, Between | OneOf | Missing):
+        return said
+    if isinstance(said, str):
+        found = read_evidence(said)
+        if found is not None and not codec.is_value(said):
+            return found
+    return Value(said)
+
+
 def read_evidence(text: str) -> Between | OneOf | Missing | None:
     """A typed text as a range, a set or "missing"; None where it is a plain value."""
     found = read_value(text)
@@ -87,7 +67,3 @@ def read_evidence(text: str) -> Between | OneOf | Missing | None:
     if found.members:
         return OneOf(*found.members)
     return Between(found.low, found.high, found.low_open, found.high_open)
-
-
-def _shown(end: Any) -> str:
-    return "" if end is None else str(end)

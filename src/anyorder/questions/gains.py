@@ -119,13 +119,15 @@ def expected_gains(
     A variable that a case knows already stays as it is: a candidate that is known altogether gains nothing. Answers
     are listed where there are no more than ``list_up_to``, by default ``draws``.
     """
-    teller = _Teller(model, draws, seed, list_up_to)
-    beside = teller.beside(values.double(), known)
-    listed = [teller.can_list((*candidate, *_told_targets(goal))) for candidate in candidates]
-    starts = {way: teller.start(values, known, listed=way) for way in sorted(set(listed))}
-    futures = [teller.tell(starts[way], group, beside) for way, group in zip(listed, candidates, strict=True)]
+    simulation = _Simulation(model, draws, seed, list_up_to)
+    beside = simulation.beside(values.double(), known)
+    listed = [simulation.can_list((*candidate, *_answered_targets(goal))) for candidate in candidates]
+    starts = {way: simulation.start(values, known, listed=way) for way in sorted(set(listed))}
+    futures = [
+        simulation.with_answers(starts[way], group, beside) for way, group in zip(listed, candidates, strict=True)
+    ]
     # In one batch with what is left afterwards: a difference needs the same rule of summation on both sides.
-    left = teller.remaining([*starts.values(), *futures], goal, len(values))
+    left = simulation.remaining([*starts.values(), *futures], goal, len(values))
     before, after = dict(zip(starts, left, strict=False)), left[len(starts) :]
     return [Gain(before[way] - rest, listed=way) for way, rest in zip(listed, after, strict=True)]
 
@@ -140,10 +142,10 @@ def uncertainty_now(
     seed: int = 0,
 ) -> Gain:
     """The target's uncertainty given what each case knows; draws are needed for a chain of targets only."""
-    teller = _Teller(model, draws, seed)
-    listed = teller.can_list(_told_targets(goal))
-    start = teller.start(values, known, listed=listed)
-    return Gain(teller.remaining([start], goal, len(values))[0], listed)
+    simulation = _Simulation(model, draws, seed)
+    listed = simulation.can_list(_answered_targets(goal))
+    start = simulation.start(values, known, listed=listed)
+    return Gain(simulation.remaining([start], goal, len(values))[0], listed)
 
 
 @torch.no_grad()
@@ -156,51 +158,51 @@ def answered(
     seed: int = 0,
 ) -> Futures:
     """The futures in which a measurement has been made: all its answers if they are few enough, else draws."""
-    teller = _Teller(model, draws, seed)
-    return teller.tell(teller.start(values, known, listed=teller.can_list(group)), group)
+    simulation = _Simulation(model, draws, seed)
+    return simulation.with_answers(simulation.start(values, known, listed=simulation.can_list(group)), group)
 
 
-def _told_targets(goal: Goal) -> Group:
+def _answered_targets(goal: Goal) -> Group:
     """The targets that others are asked about given them: all but the last of a chain."""
     return goal.targets[:-1] if goal.uncertainty.chained else ()
 
 
-class _Teller:
-    """Tells answers to cases, and asks what is then left to learn."""
+class _Simulation:
+    """Lists or draws the answers to measurements, and asks what is then left to learn."""
 
     def __init__(self, model: AnyOrderModel, draws: int, seed: int, list_up_to: int | None = None) -> None:
         self.model, self.draws, self.most = model, draws, list_up_to or draws
         self.generator = torch.Generator().manual_seed(seed)
         self._levels: dict[int, Tensor] = {}
 
-    def levels(self, place: int) -> Float[Tensor, " draws"]:
-        """Stratified quantiles for the answer at this place of a chain; behind the first place they are shuffled."""
-        for new in range(len(self._levels), place + 1):
+    def levels(self, position: int) -> Float[Tensor, " draws"]:
+        """Stratified quantiles for the answer at this position of a chain; shuffled behind the first position."""
+        for new in range(len(self._levels), position + 1):
             jitter = torch.rand(self.draws, generator=self.generator, dtype=torch.float64)
             level = (torch.arange(self.draws) + jitter) / self.draws
             shuffled = level[torch.randperm(self.draws, generator=self.generator)]
             self._levels[new] = shuffled if new else level
-        return self._levels[place]
+        return self._levels[position]
 
-    def can_list(self, told: Group) -> bool:
+    def can_list(self, group: Group) -> bool:
         """Whether the answers to these are few enough to be listed."""
-        sizes = [len(self.model.schema.variables[variable].levels) for variable in told]
+        sizes = [len(self.model.schema.variables[variable].levels) for variable in group]
         return all(sizes) and math.prod(sizes) <= self.most
 
     def start(self, values: Tensor, known: Tensor, *, listed: bool) -> Futures:
-        """Nothing told yet: each case once, or once for every draw to come."""
+        """Nothing answered yet: each case once, or once for every draw to come."""
         one = torch.ones(len(values), dtype=torch.float64)
         futures = Futures(torch.arange(len(values)), values.double(), known, one, listed)
         return futures if listed else futures.repeated(self.draws)
 
-    def tell(self, futures: Futures, group: Group, beside: Tensor | None = None) -> Futures:
+    def with_answers(self, futures: Futures, group: Group, beside: Tensor | None = None) -> Futures:
         """With the answers of a group; ``beside``, if given, holds features of all variables as the cases stand."""
-        for place, variable in enumerate(group):
-            features = beside[futures.case, variable] if place == 0 and beside is not None else None
-            futures = self.answer(futures, variable, place, features)
+        for position, variable in enumerate(group):
+            features = beside[futures.case, variable] if position == 0 and beside is not None else None
+            futures = self.answer(futures, variable, position, features)
         return futures
 
-    def answer(self, futures: Futures, variable: int, place: int, features: Tensor | None = None) -> Futures:
+    def answer(self, futures: Futures, variable: int, position: int, features: Tensor | None = None) -> Futures:
         """With one more answer, unless it is known already."""
         if features is None:
             features = self.features(futures, variable)
@@ -210,15 +212,15 @@ class _Teller:
             codes = torch.arange(count, dtype=torch.float64)
             chance = distribution.log_prob(codes[:, None].expand(-1, len(features))).double().exp().T.flatten()
             futures = futures.repeated(count)
-            told = codes.repeat(len(features))
-            same = (told == futures.values[:, variable]).double()
+            answers = codes.repeat(len(features))
+            same = (answers == futures.values[:, variable]).double()
             chance = torch.where(futures.known[:, variable], same, chance)
             futures = dataclasses.replace(futures, weight=futures.weight * count * chance)
         else:
-            told = distribution.quantile(self.levels(place).repeat(len(features) // self.draws)).double()
+            answers = distribution.quantile(self.levels(position).repeat(len(features) // self.draws)).double()
         new = ~futures.known[:, variable]
         values, known = futures.values.clone(), futures.known.clone()
-        values[new, variable] = told[new]
+        values[new, variable] = answers[new]
         known[:, variable] = True
         return dataclasses.replace(futures, values=values, known=known)
 
@@ -241,7 +243,7 @@ class _Teller:
         )
         owner = torch.repeat_interleave(torch.tensor([len(part.case) for part in parts]))
         total = torch.zeros(len(parts), cases, 1 if futures.listed else self.draws, dtype=torch.float64)
-        for place, target in enumerate(goal.targets):
+        for position, target in enumerate(goal.targets):
             features = self.features(futures, target)
             left = self._uncertainty(goal, features, target)
             left = left.masked_fill(futures.known[:, target], 0.0)
@@ -249,10 +251,10 @@ class _Teller:
                 total[:, :, 0].index_put_((owner, futures.case), left * futures.weight, accumulate=True)
             else:
                 total += left.view(total.shape)
-            if goal.uncertainty.chained and place < len(goal.targets) - 1:
+            if goal.uncertainty.chained and position < len(goal.targets) - 1:
                 rows = len(futures.case)
-                # Places behind those of any candidate, so that before and after a measurement share their quantiles.
-                futures = self.answer(futures, target, self.model.variables + place, features)
+                # Positions behind those of any candidate, so that before and after a measurement share their quantiles.
+                futures = self.answer(futures, target, self.model.variables + position, features)
                 owner = owner.repeat_interleave(len(futures.case) // rows)
         return total
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 
 from anyorder.errors import UserError
 from anyorder.support.words import Token, bracket_end, mistake, tokens, words_of_set, write_word
+from anyorder.support.words import write_set as write_set  # beside the other writers, for whoever imports them
 
 FORMS = {"P": "probability", "E": "expectation", "H": "entropy", "I": "mutual information"}
 COMPARE = (">", ">=", "<", "<=")
@@ -171,11 +172,6 @@ def write_names(names: Iterable[str]) -> str:
     return ", ".join(write_word(name) for name in names)
 
 
-def write_set(members: Iterable[str]) -> str:
-    """The text that :func:`read_value` reads back as a set of these."""
-    return "{" + ", ".join(write_word(member, "{}") for member in members) + "}"
-
-
 def _partial(value: str) -> bool:
     looks = read_value(value)
     return looks is not None and not looks.missing
@@ -231,7 +227,7 @@ def _read_item(text: str, part: list[Token], end: int) -> tuple[str, str | None]
             return words[2], f"{kinds[3]}{words[4]} {MIRRORED[kinds[1]]}{words[0]}"
         return words[2], f"{MIRRORED[kinds[1]]}{words[0]} {kinds[3]}{words[4]}"
     if not part:
-        raise mistake(text, end, "a name is missing before this place")
+        raise mistake(text, end, "a name is missing before this point")
     if len(kinds) == 2 and kinds[0] == "word" and kinds[1] != "word":
         raise mistake(text, part[1].at, f"{words[0]!r} has no value after {words[1]!r}")
     wrong = part[1] if kinds[:1] == ["word"] and kinds[1:2] == ["word"] else part[min(3, len(part) - 1)]

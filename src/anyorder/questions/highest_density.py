@@ -79,9 +79,9 @@ def _points(
     answer: Described, grid: NDArray[np.float64], reached: NDArray[np.float64], level: float
 ) -> list[tuple[Any, Any]]:
     """On a lattice the cells are the points of the grid; many points share one cell only where there are thousands."""
-    places = np.rint(answer.measure(grid))
+    numbers = np.rint(answer.measure(grid))
     mass = np.diff(reached, prepend=0.0)
-    count = np.diff(places, prepend=places[0] - 1)
+    count = np.diff(numbers, prepend=numbers[0] - 1)
     chosen = _densest(mass, mass / np.maximum(count, 1), level)
     decoded = answer.decode(grid)
     out = []

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional
 
 POOL = 256  # draws of the ranges behind a pooled density
-ROWS = 256  # places where it is taken
+ROWS = 256  # points at which it is taken
 
 
 def joint_entropy(conditional: Conditional, names: Sequence[str]) -> Estimate:
     """H(names | evidence), jointly, in the units of the data."""
-    asked = _places(conditional, names)
+    asked = _indices(conditional, names)
     if not asked:
         raise UserError("entropy needs names, as in entropy('price', 'tax')")
     if len(asked) == 1:
@@ -53,9 +53,9 @@ def joint_entropy(conditional: Conditional, names: Sequence[str]) -> Estimate:
 
 def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequence[str]) -> Estimate:
     """I(one; other | evidence)."""
-    first, second = _places(conditional, one), _places(conditional, other)
-    for place in conditional.given_places & {*first, *second}:  # a range of its own too
-        raise UserError(f"{conditional.model.schema.names[place]!r} is given; ask for another variable")
+    first, second = _indices(conditional, one), _indices(conditional, other)
+    for index in conditional.given_indices & {*first, *second}:  # a range of its own too
+        raise UserError(f"{conditional.model.schema.names[index]!r} is given; ask for another variable")
     if not first or not second or set(first) & set(second):
         raise UserError("mutual information is asked of two sets of different variables, as in I(price; tax, age)")
     if conditional.ranged:
@@ -136,19 +136,19 @@ def _pooled(
     return np.concatenate(parts)
 
 
-def _places(conditional: Conditional, names: Sequence[str]) -> list[int]:
-    places = [conditional.model.schema.index(name) for name in names]
-    for name, place in zip(names, places, strict=True):
-        if place in conditional.given_places and (len(names) > 1 or not conditional.ranged):
+def _indices(conditional: Conditional, names: Sequence[str]) -> list[int]:
+    indices = [conditional.model.schema.index(name) for name in names]
+    for name, index in zip(names, indices, strict=True):
+        if index in conditional.given_indices and (len(names) > 1 or not conditional.ranged):
             raise UserError(f"{name!r} is given; ask for another variable")
-    if len(set(places)) < len(places):
+    if len(set(indices)) < len(indices):
         raise UserError(f"a variable stands twice in {', '.join(names)}")
-    return places
+    return indices
 
 
-def _marks(model: AnyOrderModel, places: Sequence[int]) -> Bool[Tensor, "1 variables"]:
+def _marks(model: AnyOrderModel, indices: Sequence[int]) -> Bool[Tensor, "1 variables"]:
     marks = torch.zeros(1, model.variables, dtype=torch.bool)
-    marks[0, list(places)] = True
+    marks[0, list(indices)] = True
     return marks
 
 

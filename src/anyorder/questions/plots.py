@@ -106,11 +106,11 @@ def _bars(axes: Axes, probabilities: dict[Any, float], colour: str, *, ranked: b
     if len(pairs) > MOST_BARS:
         labels.append(f"{len(pairs) - MOST_BARS} others")
         heights.append(sum(float(probability) for _, probability in pairs[MOST_BARS:]))
-    places = np.arange(len(labels))
-    axes.barh(places, heights, color=colour, alpha=0.75, height=0.65)
-    for place, height in zip(places, heights, strict=True):
-        axes.text(height + 0.015, float(place), f"{height:.3f}", va="center", color=INK, fontsize=8.5)
-    axes.set_yticks(places, labels)
+    positions = np.arange(len(labels))
+    axes.barh(positions, heights, color=colour, alpha=0.75, height=0.65)
+    for position, height in zip(positions, heights, strict=True):
+        axes.text(height + 0.015, float(position), f"{height:.3f}", va="center", color=INK, fontsize=8.5)
+    axes.set_yticks(positions, labels)
     axes.invert_yaxis()
     axes.set_xlim(0, 1.14)
     axes.set_xticks([0, 0.5, 1])

@@ -26,7 +26,7 @@ from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Variable
 
 SURPRISES = 2000  # draws behind an entropy
-PLACES = 499  # among which a mode is looked for
+GRID = 499  # points among which a mode is looked for
 RESAMPLES = 100
 
 
@@ -63,32 +63,34 @@ class RangedAnswer(Answer):
     def quantile(self, level: ArrayLike) -> Any:
         """One level gives a number with its standard error; several give plain numbers, as do times and texts."""
         found = super().quantile(level)
-        return found if np.ndim(level) else self._placed(found)
+        return found if np.ndim(level) else self._with_error(found)
 
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     def mode(self) -> Any:
-        """As of an exact answer; the error is the spread of the modes of resampled draws."""
+        """The most probable value; its error is the spread of the modes of resampled draws."""
         if self.variable.levels or self.variable.kind == "datetime" or self._atoms():
             return super().mode()
-        places = self.spread(PLACES)
-        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(places)).numpy()
-        each = each * np.exp(self._log_slope(places))[:, None]
+        points = self.spread(GRID)
+        each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(points)).numpy()
+        each = each * np.exp(self._log_slope(points))[:, None]
         weights = self._weights()
-        units = self._decode(places).astype(np.float64)
+        units = self._decode(points).astype(np.float64)
         draws = np.random.default_rng(0).multinomial(len(weights), np.full(len(weights), 1 / len(weights)), RESAMPLES)
         again = units[np.argmax((draws * weights) @ each.T, axis=1)]
-        method = f"densest of {PLACES} places, {self.method}, error by {RESAMPLES} resamples"
+        method = f"densest of {GRID} points, {self.method}, error by {RESAMPLES} resamples"
         return Estimate(float(units[np.argmax(each @ weights)]), float(again.std()), method)
 
     def hdi(self, level: float = 0.9) -> list[Any]:
-        """As of an exact answer; the error of an end is that of the quantile which lies there."""
+        """The smallest set that holds the variable; the error of an end is that of the quantile which lies there."""
         found = super().hdi(level)
-        return found if self.variable.levels else [(self._placed(low), self._placed(high)) for low, high in found]
+        if self.variable.levels:
+            return found
+        return [(self._with_error(low), self._with_error(high)) for low, high in found]
 
-    def _placed(self, found: Any) -> Any:
-        """A quantile with its standard error: that of the cdf there, carried over to the place."""
+    def _with_error(self, found: Any) -> Any:
+        """A quantile with its standard error: that of the cdf there, carried over to the value."""
         if not isinstance(found, int | float | np.number) or not np.isfinite(found):  # a time or a text has none
             return found
         at = self._encode(found)
@@ -146,11 +148,11 @@ class RangedAnswer(Answer):
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """By turning the cdf on a grid round, twice: exact quantiles of the mixture would be a search for each."""
         ends = self._mixture.each(self._mixture.members.quantile, _column(np.array([left_out, 1 - left_out])))
-        places = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)
+        points = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)
         for _ in range(2):
-            places = np.interp(fine_levels(count, left_out), self.cumulative(places), places)
+            points = np.interp(fine_levels(count, left_out), self.cumulative(points), points)
         lattice = lattice_of(self._mixture.members) if self.discrete else None
-        return places if lattice is None else np.unique(lattice.nearest(torch.as_tensor(places)).numpy())
+        return points if lattice is None else np.unique(lattice.nearest(torch.as_tensor(points)).numpy())
 
     def _by_draw(self) -> NDArray[np.float64]:
         """The probability of every level given each draw, [draws, levels]."""

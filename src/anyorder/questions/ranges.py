@@ -81,7 +81,7 @@ class Ranged:
             particles = self.particles()
             mixture = Weighted(members(self.model, particles, variable), _normal(particles.log_weights))
             return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
-        others = {place: region for place, region in self.regions.items() if place != variable}
+        others = {index: region for index, region in self.regions.items() if index != variable}
         particles = self._draw(others, self.draws if others else 1, self.seed)
         cut = Cut(members(self.model, particles, variable), own)
         weighed = Particles(particles.values, particles.known, particles.log_weights + cut.log_mass())
@@ -95,11 +95,11 @@ class Ranged:
         """P(event | evidence), jointly."""
         wanted: dict[int, Region] = {}
         for name, said in event.items():
-            place, region = event_region(self.model.encoding, name, said)
-            if place in exact:
+            index, region = event_region(self.model.encoding, name, said)
+            if index in exact:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             # A column that is missing and its indicator are one variable: both statements must hold.
-            wanted[place] = (intersection(wanted[place], region) or Nothing()) if place in wanted else region
+            wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
         if not self.regions:
             count = 1 if len(wanted) == 1 else self.draws
             return self._draw(wanted, count, self.seed, draw_last=False).probability(self.method)
@@ -115,12 +115,12 @@ class Ranged:
         both: dict[int, Region] = {}
         if any(isinstance(region, Nothing) for region in self.regions.values()):
             self._draw(self.regions, 1, self.seed).possible(self._said(self.regions))
-        for place, region in self.regions.items():
-            shared = intersection(region, wanted[place]) if place in wanted else region
+        for index, region in self.regions.items():
+            shared = intersection(region, wanted[index]) if index in wanted else region
             if shared is None:
                 return Estimate(0.0)
-            both[place] = shared
-        rest = {place: region for place, region in wanted.items() if place not in both}
+            both[index] = shared
+        rest = {index: region for index, region in wanted.items() if index not in both}
         one = 1 if len(self.regions) == 1 else self.draws
         below = self._draw(self.regions, one, self.seed, draw_last=False).possible(self._said(self.regions))
         # Other draws than those of the ranges alone, so that the two errors are independent.
@@ -155,7 +155,7 @@ class Ranged:
         return drawn.values[chosen], drawn.known[None]
 
     def _said(self, regions: Mapping[int, Region]) -> str:
-        return "about " + ", ".join(repr(self.model.schema.names[place]) for place in regions)
+        return "about " + ", ".join(repr(self.model.schema.names[index]) for index in regions)
 
 
 def _normal(log_weights: Float[Tensor, " draws"]) -> Float[Tensor, " draws"]:

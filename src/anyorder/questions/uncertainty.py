@@ -77,8 +77,8 @@ class ExpectedError(Uncertainty):
         if model.schema.variables[variable].kind in NOMINAL:
             return 1 - _probabilities(model, distribution, variable).amax(dim=0)
         levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
-        places = distribution.quantile(levels[:, None].expand(-1, *distribution.shape)).double()
-        numbers = _measured(model, variable, places)
+        quantiles = distribution.quantile(levels[:, None].expand(-1, *distribution.shape)).double()
+        numbers = _measured(model, variable, quantiles)
         return (numbers - numbers.median(dim=0).values).abs().mean(dim=0)
 
     def unit(self, variable: Variable) -> str:
@@ -100,5 +100,5 @@ def _probabilities(model: AnyOrderModel, distribution: Distribution, variable: i
     return distribution.log_prob(codes[:, None].expand(-1, *distribution.shape)).double().exp()
 
 
-def _measured(model: AnyOrderModel, variable: int, places: Tensor) -> Tensor:
-    return torch.as_tensor(model.encoding.measure(model.schema.names[variable], places.double().numpy()))
+def _measured(model: AnyOrderModel, variable: int, values: Tensor) -> Tensor:
+    return torch.as_tensor(model.encoding.measure(model.schema.names[variable], values.double().numpy()))

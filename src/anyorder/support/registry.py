@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import os
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
@@ -22,17 +23,22 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """All final subclasses of ``base`` found in the modules of ``package``.
 
-    Looked up lazily and afresh on a miss, so a file dropped into the package is found without a list to edit.
+    Looked up lazily, and afresh when its folders change, so a dropped-in file is found without a list to edit.
     """
 
     def __init__(self, package: str, base: type[Any], noun: str) -> None:
         self.package = package
         self.base: type[T] = base  # abstract: it is never made, only its subclasses are
         self.noun = noun
+        self._imported: list[tuple[str, int]] | None = None  # the folders whose modules are imported, as they were
 
     def names(self) -> list[str]:
         """Every registered name, sorted."""
         return sorted(self._classes())
+
+    def classes(self) -> list[type[T]]:
+        """Every registered class, in the order of their names."""
+        return [cls for _, cls in sorted(self._classes().items())]
 
     def get(self, name: str) -> type[T]:
         """The class registered under ``name``."""
@@ -72,10 +78,18 @@ class Registry(Generic[T]):
             return tuple(self._restore(item) for item in value)
         return value
 
-    def _classes(self) -> dict[str, type[T]]:
+    def _import_modules(self) -> None:
+        # A lookup per variable of a picture is thousands: the folders are read again only when they have changed.
         package = importlib.import_module(self.package)
+        folders = [(path, os.stat(path).st_mtime_ns) for path in package.__path__]
+        if folders == self._imported:
+            return
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
+        self._imported = folders
+
+    def _classes(self) -> dict[str, type[T]]:
+        self._import_modules()
         found: dict[str, type[T]] = {}
         pending: list[type[T]] = [self.base]
         while pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from anyorder.errors import UserError
@@ -60,6 +61,11 @@ def write_word(text: str, quoted: str = "") -> str:
     if "{" not in quoted and words_of_set(text) and not any(mark in text for mark in quoted):
         return text
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def write_set(members: Iterable[str]) -> str:
+    """The text that :func:`words_of_set` reads back as these."""
+    return "{" + ", ".join(write_word(member, "{}") for member in members) + "}"
 
 
 def words_of_set(text: str) -> list[str]:

@@ -46,7 +46,7 @@ class Calibration:
     @cached_property
     def pit(self) -> Float[np.ndarray, " cells"]:
         """The PIT value of every hidden cell: uniform on (0, 1) if the model is right."""
-        return self.cells.place(self.seed)
+        return self.cells.pit(self.seed)
 
     @cached_property
     def depth(self) -> Float[np.ndarray, " cells"]:

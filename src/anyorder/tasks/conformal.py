@@ -33,7 +33,6 @@ from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
 from anyorder.tasks.calibration import LEVELS
 from anyorder.tasks.hidden_cells import has_order, judge, random_known
-from anyorder.variables.codecs import LatticeCodec
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 from anyorder.variables.schema import Kind, Variable
@@ -101,13 +100,13 @@ class Conformal:
         for part in row_chunks(model, len(rows)):
             here = rows[part]
             for row in here:
-                self._check([model.schema.names[place] for place in np.flatnonzero(known[row])])
-            told = (torch.as_tensor(cells[here]).to(model.device) for cells in (values, known))
+                self._check([model.schema.names[index] for index in np.flatnonzero(known[row])])
+            context = (torch.as_tensor(cells[here]).to(model.device) for cells in (values, known))
             with torch.no_grad():
-                features = model.features_beside(*told).cpu()
-            for number, place in np.argwhere(wanted[here]).tolist():
-                variable, row = model.schema.variables[place], int(here[number])
-                distribution = model.heads.distribution(features[number : number + 1, place], place)
+                features = model.features_beside(*context).cpu()
+            for number, index in np.argwhere(wanted[here]).tolist():
+                variable, row = model.schema.variables[index], int(here[number])
+                distribution = model.heads.distribution(features[number : number + 1, index], index)
                 answer, count = Answer(variable, model.encoding, distribution), int(known[row].sum())
                 line: dict[str, Any] = {"row": frame.index[row], "column": variable.name}
                 if has_order(variable):
@@ -179,7 +178,7 @@ def conformal(
     if given is not None and like is not None:
         raise UserError("given names one question and like another sort of them: leave one out")
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
-    judged = of_columns(model.schema, observed & ~_fractions(model, values))
+    judged = of_columns(model.schema, observed & ~_only_evidence(model, values))
     if given is None:
         observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
         if like is None:
@@ -223,21 +222,16 @@ def _as_in(
     """For every cell that can be judged a question as in the table: its row, what is known there, and the cell."""
     _, known, wanted = table
     rows, shown, asked = [np.zeros(0, dtype=np.int64)], [observed[:0]], [observed[:0]]
-    for place in np.flatnonzero(wanted.any(axis=0)):
-        row = np.flatnonzero(judged[:, place])
-        pattern = rng.choice(np.flatnonzero(wanted[:, place]), len(row))
+    for index in np.flatnonzero(wanted.any(axis=0)):
+        row = np.flatnonzero(judged[:, index])
+        pattern = rng.choice(np.flatnonzero(wanted[:, index]), len(row))
         rows.append(row)
         shown.append(observed[row] & known[pattern])
-        asked.append(np.arange(observed.shape[1]) == np.full((len(row), 1), place))
+        asked.append(np.arange(observed.shape[1]) == np.full((len(row), 1), index))
     return np.concatenate(rows), np.concatenate(shown), np.concatenate(asked)
 
 
-def _fractions(model: AnyOrderModel, values: Float[np.ndarray, "rows variables"]) -> Cells:
-    """Cells between two points of a lattice, which can be known but never asked."""
-    off = np.zeros(values.shape, dtype=bool)
-    for place, codec in enumerate(model.encoding.codecs):
-        if isinstance(codec, LatticeCodec):
-            units = codec.measure(values[:, place])
-            # A whole number comes back from model units give or take rounding; a fraction is further off.
-            off[:, place] = np.abs(units - np.rint(units)) > 1e-6 * np.maximum(1.0, np.abs(units) * 1e-6)
-    return off
+def _only_evidence(model: AnyOrderModel, values: Float[np.ndarray, "rows variables"]) -> Cells:
+    """Cells that can be known but never asked: between two points of a lattice."""
+    answers = [codec.can_answer(values[:, index]) for index, codec in enumerate(model.encoding.codecs)]
+    return ~np.stack(answers, axis=1)

@@ -13,8 +13,8 @@ import torch
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.sampling import draws
 from anyorder.query import Query
-from anyorder.variables.encoding import Codec, LevelCodec, Unseen
-from anyorder.variables.place_back import place
+from anyorder.variables.encoding import Unseen
+from anyorder.variables.place_back import put_back
 
 DRAWN_AT_ONCE = 16_384  # rows times draws that are walked together
 
@@ -43,33 +43,23 @@ def fill_draws(
         rows = np.repeat(holes[start : start + at_once], count)
         known = torch.as_tensor(observed[rows])
         # A seed of its own for every part, so that no two parts draw alike.
-        told = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=seed * 1_000_003 + start)
-        drawn[np.tile(np.arange(count), len(rows) // count), rows] = told
+        completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=seed * 1_000_003 + start)
+        drawn[np.tile(np.arange(count), len(rows) // count), rows] = completed
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 
 
 @torch.no_grad()
 def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np.ndarray:
-    """Model values that decode to the mean in the units of the data, or the code of the most probable level."""
+    """Each unknown cell at the best single model value, as its codec sees it."""
     device = model.device
-    features = model.features_beside(values.to(device), known.to(device))
+    features = model.features_beside(values.to(device), known.to(device)).cpu()
     best = np.zeros(values.shape)
     for variable, codec in enumerate(model.encoding.codecs):
         rows = np.flatnonzero(~known[:, variable].numpy())
         if not len(rows):
             continue
         distribution = model.heads.distribution(features[rows, variable], variable)
-        if isinstance(codec, LevelCodec):
-            codes = torch.arange(len(codec.variable.levels), device=device, dtype=features.dtype)
-            chosen = distribution.log_prob(codes[:, None].expand(-1, len(rows))).argmax(dim=0).double()
-            best[rows, variable] = chosen.cpu().numpy()
-        else:
-
-            def in_units(z: torch.Tensor, codec: Codec = codec) -> torch.Tensor:
-                return torch.as_tensor(codec.measure(z.double().cpu().numpy()), device=z.device)
-
-            mean = distribution.expect(in_units, fine=False).double().cpu().numpy()
-            best[rows, variable] = codec.from_measure(mean)
+        best[rows, variable] = codec.point(distribution)
     return best
 
 
@@ -89,5 +79,5 @@ def _merged(
         known = np.flatnonzero(observed[:, position])
         unknown = np.flatnonzero(~observed[:, position] & ~strange[:, position])
         if len(unknown):
-            filled[name] = place(codec, frame[name], unknown, column[unknown], known, column[known])
+            filled[name] = put_back(codec, frame[name], unknown, column[unknown], known, column[known])
     return filled

@@ -17,7 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anyorder.errors import UserError
-from anyorder.variables import hints as advice
+from anyorder.variables import hints
 from anyorder.variables.schema import Level
 
 Series: TypeAlias = "pd.Series[Any]"
@@ -40,8 +40,8 @@ SINGLE = "(single value)"
 def refuse(name: str, column: Series, position: int, problem: str) -> NoReturn:
     """Raise the :class:`UserError` for the cell at ``position``."""
     label = column.index[position]
-    place = "" if isinstance(label, str) and label == SINGLE else f", row {label}"
-    raise UserError(f"column {name!r}{place}: {problem}")
+    row = "" if isinstance(label, str) and label == SINGLE else f", row {label}"
+    raise UserError(f"column {name!r}{row}: {problem}")
 
 
 def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
@@ -58,7 +58,7 @@ def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
             which = f"{len(off)} cells hold fractions, the first ({value}) in row {label}"
         warnings.warn(
             f"column {name!r}: {which}, but all were whole in training; read as given. "
-            f"If it can hold fractions, fit with {advice.kind(name, 'continuous')}",
+            f"If it can hold fractions, fit with {hints.kind(name, 'continuous')}",
             UserWarning,
             stacklevel=6,
         )
@@ -98,7 +98,7 @@ def _stripped(column: Series) -> Series:
         try:
             return pd.Series(texts, index=column.index, dtype="str")
         except UnicodeEncodeError:
-            broken = next(place for place, text in enumerate(texts) if text and not _is_unicode(text))
+            broken = next(row for row, text in enumerate(texts) if text and not _is_unicode(text))
             refuse(str(column.name), column, broken, f"{texts[broken]!a} is no valid text: half a surrogate pair")
     return column.str.strip()
 
@@ -148,9 +148,27 @@ def numbers(column: Series, missing: Mask, name: str) -> Numbers:
     wild = np.flatnonzero(~(np.abs(out) < LARGEST))
     if len(wild):
         too_large = f"from {LARGEST:g} on it is too large to compute with: use another unit"
-        advice = too_large if np.isfinite(out[wild[0]]) else "clear the cell if it is unknown"
-        refuse(name, column, wild[0], f"expected a finite number, got {out[wild[0]]}; {advice}")
+        way_out = too_large if np.isfinite(out[wild[0]]) else "clear the cell if it is unknown"
+        refuse(name, column, wild[0], f"expected a finite number, got {out[wild[0]]}; {way_out}")
     return out
+
+
+def plain_number(value: object, marks: Sequence[str]) -> float | None:
+    """An ordinary finite number or the text of one; None where only :func:`numbers` can tell what it is."""
+    if type(value) is str:
+        if any(value.strip() == mark.strip() for mark in marks):
+            return None
+        try:
+            number = float(value)
+        except ValueError:
+            return None
+    elif type(value) is int or type(value) is float:
+        if not abs(value) < LARGEST:
+            return None
+        number = float(value)
+    else:
+        return None
+    return number if abs(number) < LARGEST else None
 
 
 def plain(value: Any) -> Level:

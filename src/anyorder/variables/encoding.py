@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -21,14 +21,10 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from anyorder.errors import UserError, nearest
-from anyorder.variables.cells import SINGLE, Series
-from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
-from anyorder.variables.codecs.spiked import SpikedCodec
+from anyorder.variables.cells import Series
+from anyorder.variables.codecs import Codec, WarpName, codec_for, codec_from_json
 from anyorder.variables.missingness import mark_holes
-from anyorder.variables.schema import Kind, Schema, Variable
-from anyorder.variables.warp import Warp
-
-__all__ = ["Codec", "Encoding", "LatticeCodec", "LevelCodec", "LineCodec", "Unseen", "WarpName"]
+from anyorder.variables.schema import Schema
 
 Unseen: TypeAlias = Literal["refuse", "missing"]
 """What to do with a cell whose value is none of the levels that its variable was fitted on."""
@@ -53,12 +49,20 @@ class Encoding:
         columns = {str(name): frame.iloc[:, position] for position, name in enumerate(frame.columns)}
         codecs: list[Codec] = []
         for variable in schema.variables:
-            family = _family(variable)
-            if family is LevelCodec:
-                codecs.append(LevelCodec(variable))
-            else:
-                codecs.append(family.fit(columns[variable.name], variable, schema.missing, warp))
+            # The indicator of a column's holes is no column itself.
+            column = pd.Series(dtype=object) if variable.indicates else columns[variable.name]
+            codecs.append(codec_for(variable).fit(column, variable, schema.missing, warp))
         return cls(schema, tuple(codecs))
+
+    @classmethod
+    def repeat(cls, codec: Codec, grid: tuple[int, ...]) -> Encoding:
+        """The variable of ``codec`` at every position of ``grid``, coded alike: see :meth:`Schema.repeat`."""
+        return cls._alike(codec, Schema.repeat(codec.variable, grid))
+
+    @classmethod
+    def _alike(cls, codec: Codec, schema: Schema) -> Encoding:
+        # Every final codec is a dataclass, which the abstract one cannot say.
+        return cls(schema, tuple(replace(codec, variable=own) for own in schema.variables))  # type: ignore[type-var]
 
     def codec(self, name: str) -> Codec:
         """The codec of the variable ``name``."""
@@ -82,7 +86,7 @@ class Encoding:
     ) -> tuple[
         Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]
     ]:
-        """As :meth:`encode`, and which of the unknown cells hold a value that the model never saw."""
+        """Model values, which cells are known, and which of the others hold a value that the model never saw."""
         if unseen not in get_args(Unseen):
             raise UserError(f"unknown choice unseen={unseen!r}; {nearest(unseen, get_args(Unseen), noun='choices')}")
         columns = self._columns(frame)
@@ -90,15 +94,16 @@ class Encoding:
         known = np.zeros(values.shape, dtype=bool)
         strange = np.zeros(values.shape, dtype=bool)
         marks = self.schema.missing
-        for place, codec in enumerate(self.codecs):
+        for index, codec in enumerate(self.codecs):
             column = columns.get(codec.variable.name)
             if column is None:
                 continue
-            if unseen == "missing" and isinstance(codec, LevelCodec):
-                values[:, place], known[:, place], strange[:, place] = codec.encode_seen(column, marks)
+            given = codec.variable.name in evidence
+            if unseen == "missing":
+                found = codec.encode_seen(column, marks, evidence=given)
+                values[:, index], known[:, index], strange[:, index] = found
             else:
-                encode = codec.encode_evidence if codec.variable.name in evidence else codec.encode
-                values[:, place], known[:, place] = encode(column, marks)
+                values[:, index], known[:, index] = codec.encode(column, marks, evidence=given)
         mark_holes(self.schema, values, known, strange, list(columns))
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):
@@ -136,16 +141,11 @@ class Encoding:
 
     def encode_value(self, name: str, value: object, *, evidence: bool = False) -> float:
         """One known value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"; ``evidence`` as above."""
-        cell: Series = pd.Series([value], index=[SINGLE], dtype=None if isinstance(value, np.generic) else object)
-        codec = self.codec(name)
-        values, known = (codec.encode_evidence if evidence else codec.encode)(cell, self.schema.missing)
-        if not known[0]:
-            raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
-        return float(values[0])
+        return self.codec(name).encode_one(value, self.schema.missing, evidence=evidence)
 
     def decode(self, values: Float[np.ndarray, "rows variables"], index: pd.Index[Any] | None = None) -> pd.DataFrame:
         """The frame that model values stand for; NaN becomes a missing cell, columns left out come last and empty."""
-        columns = {codec.variable.name: codec.decode(values[:, place]) for place, codec in enumerate(self.codecs)}
+        columns = {codec.variable.name: codec.decode(values[:, number]) for number, codec in enumerate(self.codecs)}
         columns |= {name: pd.Series(np.nan, index=range(len(values))) for name in self.schema.left_out}
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(values)))
         return frame if index is None else frame.set_axis(index)
@@ -166,43 +166,26 @@ class Encoding:
 
         Unknown cells have a value here too (that of z = 0); only known ones should be summed.
         """
-        return np.stack([codec.log_slope(values[:, place]) for place, codec in enumerate(self.codecs)], axis=1)
+        return np.stack([codec.log_slope(values[:, index]) for index, codec in enumerate(self.codecs)], axis=1)
 
     @cached_property
     def _ignored(self) -> frozenset[str]:
         return frozenset(self.schema.left_out) | frozenset(self.schema.dropped)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that :meth:`from_json` turns back, float for float."""
-        return {"schema": self.schema.to_json(), "codecs": [codec.to_json() for codec in self.codecs]}
+        """Plain values that :meth:`from_json` turns back, float for float; a repeated codec is there once."""
+        codecs = [codec.to_json() for codec in self.codecs]
+        if self.schema.repeated is not None and all(codec == codecs[0] for codec in codecs):
+            codecs = codecs[:1]
+        return {"schema": self.schema.to_json(), "codecs": codecs}
 
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Encoding:
         """The encoding that :meth:`to_json` described."""
         schema = Schema.from_json(described["schema"])
+        if schema.repeated is not None and len(described["codecs"]) == 1:
+            return cls._alike(_codec_from_json(schema.repeated, described["codecs"][0]), schema)
         if len(described["codecs"]) != len(schema):
             raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(described['codecs'])}")
         pairs = zip(schema.variables, described["codecs"], strict=True)
-        return cls(schema, tuple(_codec_from_json(variable, item) for variable, item in pairs))
-
-
-def _family(variable: Variable) -> type[LevelCodec | LatticeCodec | LineCodec | SpikedCodec]:
-    if variable.kind.has_levels:
-        return LevelCodec
-    if variable.kind is Kind.SPIKED:
-        return SpikedCodec
-    return LatticeCodec if variable.discrete else LineCodec
-
-
-def _codec_from_json(variable: Variable, described: Mapping[str, Any]) -> Codec:
-    family = _family(variable)
-    if family is LevelCodec:
-        return LevelCodec(variable)
-    try:
-        warp = Warp(**{name: tuple(float(number) for number in knots) for name, knots in described["warp"].items()})
-        if family is LatticeCodec:
-            return LatticeCodec(variable, warp, *(int(described[name]) for name in ("start", "stop", "step")))
-        line = LineCodec(variable, warp, int(described["origin"]))
-        return SpikedCodec(variable, line) if family is SpikedCodec else line
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"the encoding of {variable.name!r} is damaged: {error}") from error
+        return cls(schema, tuple(codec_from_json(variable, item) for variable, item in pairs))

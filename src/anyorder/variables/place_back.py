@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anyorder.variables.cells import Numbers, Series, any_match, is_text
-from anyorder.variables.codecs import Codec, LevelCodec
+from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.codecs.level import TRUTH
 from anyorder.variables.restore import written
 from anyorder.variables.schema import Kind
@@ -25,7 +25,7 @@ from anyorder.variables.times import ZONE, text_zone, time_pattern
 Rows = NDArray[np.intp]
 
 
-def place(codec: Codec, column: Series, rows: Rows, values: Numbers, known: Rows, codes: Numbers) -> Series:
+def put_back(codec: Codec, column: Series, rows: Rows, values: Numbers, known: Rows, codes: Numbers) -> Series:
     """``column`` with the cells at positions ``rows`` standing for the model values ``values``.
 
     ``known`` are positions of cells whose model values are ``codes``: they show how this column spells a level.
@@ -39,8 +39,8 @@ def place(codec: Codec, column: Series, rows: Rows, values: Numbers, known: Rows
             return decoded.set_axis(column.index)
     else:
         own = column.iloc[known[:1]]
-    if isinstance(codec, LevelCodec):
-        new = _levels(codec, column, decoded, values, known, codes)
+    if codec.space is Space.LEVELS:
+        new = _levels(column, decoded, values, known, codes)
     elif codec.variable.kind is Kind.DATETIME:
         new = _times(codec, column, own, values)
     else:
@@ -48,7 +48,7 @@ def place(codec: Codec, column: Series, rows: Rows, values: Numbers, known: Rows
     return _held(column, rows, new)
 
 
-def _levels(codec: LevelCodec, column: Series, decoded: Series, values: Numbers, known: Rows, codes: Numbers) -> Series:
+def _levels(column: Series, decoded: Series, values: Numbers, known: Rows, codes: Numbers) -> Series:
     """Levels as this column spells them; one that it does not hold, as the model's column did."""
     _, first = np.unique(codes, return_index=True)
     spelled = {int(codes[at]): column.iloc[int(known[at])] for at in first}
@@ -95,8 +95,8 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
     theirs = getattr(column.dtype, "tz", None)
     if zone:
         moments = moments.dt.tz_localize(None) if theirs is None else moments.dt.tz_convert(theirs)
-    placed: Series = moments
-    return placed
+    out: Series = moments
+    return out
 
 
 def _held(column: Series, rows: Rows, new: Series) -> Series:

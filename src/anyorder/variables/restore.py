@@ -63,9 +63,9 @@ def levels_as(variable: Variable, codes: NDArray[np.int64], unknown: Mask) -> Se
     """The levels with these codes, in the dtype of the variable's column."""
     if variable.dtype == "category":
         categories = list(variable.categories)
-        places = np.array([_place(categories, level) for level in variable.levels])
+        positions = np.array([_position(categories, level) for level in variable.levels])
         dtype = pd.CategoricalDtype(pd.Index(categories), ordered=variable.ordered)
-        return pd.Series(pd.Categorical.from_codes(np.where(unknown, -1, places[codes]), dtype=dtype))
+        return pd.Series(pd.Categorical.from_codes(np.where(unknown, -1, positions[codes]), dtype=dtype))
     if variable.kind is Kind.ATOMS:
         if variable.dtype == "object" and variable.form != "text":
             return pd.Series(_objects([variable.levels[code] for code in codes], unknown), dtype=object)
@@ -86,8 +86,8 @@ def levels_as(variable: Variable, codes: NDArray[np.int64], unknown: Mask) -> Se
     return column
 
 
-def _place(categories: list[Any], level: object) -> int:
-    return next(place for place, entry in enumerate(categories) if entry == level and type(entry) is type(level))
+def _position(categories: list[Any], level: object) -> int:
+    return next(index for index, entry in enumerate(categories) if entry == level and type(entry) is type(level))
 
 
 def _nullable(column: Series, unknown: Mask, dtype: Any) -> Series:

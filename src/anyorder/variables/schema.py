@@ -21,8 +21,9 @@ Nothing here computes: no tensors, no frames, only plain values that go into a m
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
@@ -135,6 +136,12 @@ class Variable:
         """Whether its values are numbers, so that a mean makes sense."""
         return self.kind in (Kind.CONTINUOUS, Kind.INTEGER, Kind.ATOMS, Kind.SPIKED)
 
+    def renamed(self, name: str) -> Variable:
+        """Equal to this one but for its name."""
+        other = copy.copy(self)  # not made anew: thousands of pixels would be checked one by one
+        object.__setattr__(other, "name", name)
+        return other
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; fields at their default are left out."""
         described: dict[str, Any] = {"name": self.name, "kind": self.kind.value}
@@ -147,7 +154,7 @@ class Variable:
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Variable:
         """The variable that :meth:`to_json` described."""
-        given = _checked(cls, described)
+        given = _checked("variable", described, [entry.name for entry in fields(cls)], ("name", "kind"))
         for name in ("levels", "categories"):
             if not isinstance(given.get(name, []), list | tuple):
                 raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
@@ -170,7 +177,8 @@ class Schema:
     ``left_out`` names columns without a single value: there is nothing to learn about them, so they are not
     variables, and they come back empty. ``dropped`` names columns the user left out. Both are allowed in
     later frames and ignored. ``missing`` lists the marks, besides NaN and the empty text, that stand for an unknown
-    cell. ``alike`` says that all variables are one thing at different places (characters, pixels).
+    cell. ``alike`` says that all variables are one thing at different positions (characters, pixels); :meth:`repeat`
+    makes such a schema.
     """
 
     variables: tuple[Variable, ...]
@@ -193,6 +201,18 @@ class Schema:
         for variable in self.variables:
             if variable.indicates and (variable.kind is not Kind.BOOLEAN or variable.indicates not in self):
                 raise UserError(f"{variable.name!r} cannot say whether {variable.indicates!r} is missing")
+
+    @classmethod
+    def repeat(cls, variable: Variable, grid: tuple[int, ...]) -> Schema:
+        """A schema of this one variable at every position of ``grid``: "p" becomes "p0", "p1", "p2" and so on."""
+        return cls(_at_every_position(variable, math.prod(grid)), grid, alike=True)
+
+    @cached_property
+    def repeated(self) -> Variable | None:
+        """The variable that :meth:`repeat` would need to make these; None where they differ."""
+        variable = self.variables[0].renamed(self.variables[0].name.removesuffix("0"))
+        same = self.alike and self.variables == _at_every_position(variable, len(self))
+        return variable if same else None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -234,40 +254,47 @@ class Schema:
         raise UserError(f"no variable {name!r}; {nearest(name, self.names)}")
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that :meth:`from_json` turns back into an equal schema."""
-        return {
-            "variables": [variable.to_json() for variable in self.variables],
-            "grid": list(self.grid),
-            "left_out": list(self.left_out),
-            "dropped": list(self.dropped),
-            "missing": list(self.missing),
-            "alike": self.alike,
-        }
+        """Plain values that :meth:`from_json` turns back into an equal schema; a repeated variable is there once."""
+        lists = {name: list(getattr(self, name)) for name in ("grid", "left_out", "dropped", "missing")}
+        if self.repeated is not None:
+            return {"repeat": self.repeated.to_json(), **lists}
+        return {"variables": [variable.to_json() for variable in self.variables], **lists, "alike": self.alike}
 
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Schema:
         """The schema that :meth:`to_json` described; unknown entries and kinds are refused."""
-        given = _checked(cls, described)
-        alike = given.pop("alike", False)
+        entries = {"variables": Mapping, "grid": int, "left_out": str, "dropped": str, "missing": str}
+        once = isinstance(described, Mapping) and "repeat" in described
+        needed = ("repeat", "grid") if once else ("variables",)
+        given = _checked("schema", described, (*needed, *list(entries)[1:], *(() if once else ("alike",))), needed)
+        alike = given.pop("alike", once)
         if not isinstance(alike, bool):
             raise UserError(f"'alike' of a schema must be true or false, got {alike!r}")
+        variable = Variable.from_json(given.pop("repeat")) if once else None
         for name, value in given.items():
-            inside = {"variables": Mapping, "grid": int}.get(name, str)
+            inside = entries[name]
             if not isinstance(value, list | tuple) or not all(isinstance(item, inside) for item in value):
                 raise UserError(f"{name!r} of a schema must be a list of {inside.__name__}, got {value!r}")
-        variables = tuple(Variable.from_json(item) for item in given.pop("variables"))
-        return cls(variables, alike=alike, **{name: tuple(value) for name, value in given.items()})
+        lists = {name: tuple(value) for name, value in given.items()}
+        if variable is not None:
+            lists["variables"] = _at_every_position(variable, math.prod(lists["grid"]))
+        else:
+            lists["variables"] = tuple(Variable.from_json(item) for item in lists["variables"])
+        return cls(**lists, alike=alike)
 
 
-def _checked(cls: type[Variable] | type[Schema], described: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of ``described`` if they are fields of ``cls``, all required ones among them."""
+def _at_every_position(variable: Variable, count: int) -> tuple[Variable, ...]:
+    return tuple(variable.renamed(f"{variable.name}{position}") for position in range(count))
+
+
+def _checked(noun: str, described: Mapping[str, Any], valid: Sequence[str], needed: Sequence[str]) -> dict[str, Any]:
+    """The entries of ``described`` if all of them are valid, the needed ones among them."""
     if not isinstance(described, Mapping):
-        raise UserError(f"a {cls.__name__.lower()} is described by a mapping, got {type(described).__name__}")
-    valid = [entry.name for entry in fields(cls) if entry.init]
+        raise UserError(f"a {noun} is described by a mapping, got {type(described).__name__}")
     for name in described:
         if name not in valid:
-            raise UserError(f"a {cls.__name__.lower()} has no entry {name!r}; {nearest(name, valid)}")
-    for name in ("name", "kind") if cls is Variable else ("variables",):
+            raise UserError(f"a {noun} has no entry {name!r}; {nearest(name, valid)}")
+    for name in needed:
         if name not in described:
-            raise UserError(f"a {cls.__name__.lower()} needs the entry {name!r}")
+            raise UserError(f"a {noun} needs the entry {name!r}")
     return dict(described)

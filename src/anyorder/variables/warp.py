@@ -165,7 +165,7 @@ def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_s
     compressed = (torch.from_numpy(column - location) / spread).asinh()
     smooth = _Smoothed(compressed, (minimum_scale or 0.0) / spread)
 
-    y = smooth.places(min(knots, 2 + math.isqrt(16 * len(column))))
+    y = smooth.spread_knots(min(knots, 2 + math.isqrt(16 * len(column))))
     x = location + spread * y.sinh()
     z, dz_dy = smooth.score(y)
     widen = min(WIDEN, max(1.0, 1 / float(smooth.score(smooth.column[:: 1 + len(smooth.column) // 128])[0].std())))
@@ -254,7 +254,7 @@ class _Smoothed:
         self.wide = max(2 * float(column.std(correction=0)), float(column[-1] - column[0]) / 4, least)
         self.pseudo = min(0.02, 1 / (rows + 1))
 
-    def score(self, y: Float[Tensor, " places"]) -> tuple[Float[Tensor, " places"], Float[Tensor, " places"]]:
+    def score(self, y: Float[Tensor, " values"]) -> tuple[Float[Tensor, " values"], Float[Tensor, " values"]]:
         """z = Phi^-1(F(y)) and dz/dy, the upper tail as accurate as the lower one."""
         near = (y[:, None] - self.column) / self.width
         far = (y - self.middle) / self.wide
@@ -265,7 +265,7 @@ class _Smoothed:
         density = self._mix((torch.exp(-0.5 * near.square()) / self.width).mean(1), (-0.5 * far**2).exp() / self.wide)
         return z, density / torch.exp(-0.5 * z.square())
 
-    def places(self, knots: int) -> Float[Tensor, " places"]:
+    def spread_knots(self, knots: int) -> Float[Tensor, " knots"]:
         """Knots in y: evenly spaced in z, out to the extremes of the data, and none too far apart in y."""
         first, last = self.column[:1], self.column[-1:]
         (z_first,), (z_last,) = self.score(first)[0].tolist(), self.score(last)[0].tolist()
@@ -282,7 +282,7 @@ class _Smoothed:
         return (1 - self.pseudo) * kernel + self.pseudo * wide
 
 
-def _apart(x: Float[Tensor, " places"], z: Float[Tensor, " places"]) -> list[int]:
+def _apart(x: Float[Tensor, " knots"], z: Float[Tensor, " knots"]) -> list[int]:
     """Indices of knots that differ clearly in x and z as floats, both ends among them."""
     last = len(x) - 1
     at: list[float] = x.tolist()

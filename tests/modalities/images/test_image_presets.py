@@ -11,8 +11,9 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.modalities.images.core import encoded, image_masking, image_model
-from anyorder.modalities.images.options import PRESETS, ImageOptions
+from anyorder.modalities.images.options import ImageOptions
 from anyorder.model import AnyOrderModel
+from anyorder.networks import UNet
 from anyorder.protocols import Pixelwise, Random
 from anyorder.training.objectives import objective_for
 
@@ -31,7 +32,7 @@ def built(preset: str) -> AnyOrderModel:
     shape, levels = SHAPES[preset]
     colour = len(shape) == 3
     options = ImageOptions.read(None, preset=preset)
-    network = options.described_network(7, levels if colour else 0)
+    network = options.described_network(modes=7, coupled=levels if colour else 0)
     protocol = Pixelwise(3) if colour else Random()
     return image_model(shape, levels, network, protocol, head=options.head, components=options.components, seed=0)
 
@@ -49,7 +50,7 @@ def test_the_papers_presets_bring_their_training_and_what_is_said_wins() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", UNet.presets)
 def test_a_preset_has_its_stated_size_and_takes_a_step(preset: str) -> None:
     model = built(preset)
     stated = re.search(rf"\| `{preset}` .*\| ([\d,]+) \|", DOCS.read_text(encoding="utf-8"))

@@ -318,7 +318,7 @@ def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Pa
         (lambda m, f: ao.fit(f, config={"network": {"name": "residual_mlp", "widht": 3}}), "did you mean 'width'"),
         (lambda m, f: ao.fit(f, config={"training": {"steps": "many"}}), "must be a number"),
         (lambda m, f: ao.fit(f, minutes=-1), "minutes"),
-        (lambda m, f: ao.fit(f, config={"network": {"name": "gaussian"}}), "closed-form"),
+        (lambda m, f: ao.fit(f, config={"network": {"name": "gaussian"}}), "is not trained"),
         (lambda m, f: ao.fit(f, config={"masking": {"name": "targets", "targets": ["pric"]}}), "valid names"),
         (lambda m, f: ao.fit(f, device="gpu9"), "device"),
         (lambda m, f: ao.fit(f, seed=-1), "seed"),

@@ -1,1 +1,1 @@
-"""The demonstrations: the main job on data that everyone has."""
+"""The demonstrations: :mod:`.commands` runs them, :mod:`.tables` and :mod:`.images` are what they do."""

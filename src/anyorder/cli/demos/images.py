@@ -1,9 +1,9 @@
 """The demonstration on pictures: fit scikit-learn's digits, hide parts of digits the model has not seen, fill them.
 
-The rivals are nearest neighbours: the training digits nearest in the known pixels give the missing ones, as many as
-there are draws. Both are judged by the root mean square error of their means on the missing pixels, and by the energy
-score, which rewards being right and being as uncertain as one should be. The picture has, column by column: the digit,
-what is known of it, four draws, their mean.
+The baseline is nearest neighbours: the training digits closest in the known pixels give the missing ones, as many as
+there are draws. Both are scored by the root mean square error of their means on the missing pixels, and by the energy
+score, a proper score: it rewards draws that are close and as spread out as they should be. The columns of the picture
+are the digit, its known part, four draws and their mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN, DRAWS, TESTED = 8, 12, 64
 
 
 def run_image_demo(out: Path, *, minutes: float, seed: int = 0, progress: bool = False) -> dict[str, Any]:
-    """Fit, fill, judge, and write the picture; the figures come back."""
+    """Fit, fill, score, and write the picture; returns the scores."""
     began = time.monotonic()
     data = digits()
     model = fit_images(
@@ -35,7 +35,7 @@ def run_image_demo(out: Path, *, minutes: float, seed: int = 0, progress: bool =
         preset="tiny",
         validation=data.validation,
         seed=seed,
-        # Levels in order are sooner learned than levels apart, and so small pictures cost little more by the dozen.
+        # A mixture over ordered levels learns sooner than free levels; pictures this small allow a larger batch.
         config={"head": "mixture", "training": {"batch": 32, "learning_rate": 4e-3}},
         progress=progress,
     )
@@ -72,7 +72,7 @@ def run_image_demo(out: Path, *, minutes: float, seed: int = 0, progress: bool =
 
 
 def holes() -> dict[str, Bool[np.ndarray, "height width"]]:
-    """What is known: the left half, the upper half, all but a patch."""
+    """The known pixels, by what is hidden: the right half, the lower half, a patch."""
     left, upper, around = (np.zeros((8, 8), dtype=bool) for _ in range(3))
     left[:, :4] = True
     upper[:4] = True
@@ -86,7 +86,7 @@ def neighbours(
     test: UInt8[np.ndarray, "tests height width"],
     known: Bool[np.ndarray, "height width"],
 ) -> Float[np.ndarray, "draws tests height width"]:
-    """The training pictures nearest in the known pixels, the nearest first: as many as there are draws."""
+    """The training pictures closest in the known pixels, closest first: as many as there are draws."""
     seen, asked = (part[:, known].astype(np.float64) for part in (training, test))
     distance = ((asked[:, None] - seen[None]) ** 2).sum(axis=2)
     order = distance.argsort(axis=1)[:, :DRAWS]
@@ -96,5 +96,5 @@ def neighbours(
 def rmse(
     guess: Float[np.ndarray, "tests height width"], truth: np.ndarray, missing: Bool[np.ndarray, "height width"]
 ) -> float:
-    """In levels, over the missing pixels of all pictures."""
+    """Root mean square error over the missing pixels of all pictures, in levels."""
     return float(np.sqrt(((guess - truth)[:, missing] ** 2).mean()))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure and what to see in it."""
+    """A figure and its caption."""
 
     figure: Figure
     caption: str
@@ -27,9 +27,9 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, then text, a table, pictures and code, whichever there are, in this order.
+    """A heading, then text, a table, pictures and code, each only if given.
 
-    ``table`` is one mapping a row. ``best`` names columns whose best cell is set in bold: "max" or "min".
+    ``table`` is one mapping per row. ``best`` names the columns whose best cell is bold, "max" or "min".
     """
 
     heading: str
@@ -41,7 +41,7 @@ class Section:
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, subtitle: str = "") -> None:
-    """Write the page; a report that stood there before is replaced whole or not at all."""
+    """Write the page; an earlier report is replaced whole or not at all."""
     body = "\n".join(_section(section) for section in sections)
     page = _PAGE.format(title=html.escape(title), subtitle=html.escape(subtitle), style=_STYLE, body=body)
     with atomic_path(path) as target:

@@ -1,8 +1,8 @@
 """The demonstration: fit a real table, hide cells of rows the model has not seen, fill them, and compare.
 
-The table is breast cancer from scikit-learn (569 tumours, 30 measurements and a diagnosis). The rivals are filling with
-the column's mean and the exact conditional of a Gaussian with full covariance, a linear model of the whole table. All
-get the same training rows and the same known cells.
+The table is breast cancer from scikit-learn (569 tumours, 30 measurements and a diagnosis). The baselines are the mean
+of the column and the exact conditional of a Gaussian with full covariance, a linear model of the whole table. All get
+the same training rows and the same known cells.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 LABEL = "diagnosis"
 HIDDEN = 0.3  # share of the cells of the test rows that are hidden
-NOISE = 0.05  # standard deviations added once to every number, so that rounding is not what is learned
-RIDGE = 1e-3  # keeps the covariance of standardised columns invertible where they almost repeat each other
+NOISE = 0.05  # standard deviations added once to every number, so that how the data is rounded is not what is learned
+RIDGE = 1e-3  # keeps the covariance of standardised columns invertible where some are nearly equal
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Experiment:
 
 
 def run_demo(path: Path, *, minutes: float = 1.0, seed: int = 0, progress: bool = False) -> dict[str, Any]:
-    """Fit, hide, fill, score, and write the report to ``path``; gives the scores."""
+    """Fit, hide, fill, score, and write the report to ``path``; returns the scores."""
     plotting.require_matplotlib()
     experiment = prepare(seed)
     from anyorder.modalities.tables.fit import fit
@@ -98,7 +98,7 @@ def prepare(seed: int) -> Experiment:
 
 
 def compare(model: TableModel, experiment: Experiment) -> tuple[list[dict[str, Any]], list[tuple[str, Figure]]]:
-    """Scores of all methods on the hidden cells, and pictures of them."""
+    """Scores of all methods on the hidden cells, and pictures with their captions."""
     hidden, truth = experiment.hidden_numbers, experiment.standardised(experiment.test)
     labels = experiment.test[LABEL].to_numpy()
     label_hidden = experiment.hidden[:, list(experiment.test.columns).index(LABEL)]
@@ -131,10 +131,10 @@ def compare(model: TableModel, experiment: Experiment) -> tuple[list[dict[str, A
         row("mean of the column", np.zeros_like(truth), np.full(len(labels), common), None, None),
     ]
     pictures = [
-        ("Each point is a hidden number; on the diagonal the fill is right.", _scatter(truth, points, means, hidden)),
+        ("Each point is a hidden number; on the diagonal the fill is exact.", _scatter(truth, points, means, hidden)),
         (
-            "The first unseen row, not a chosen one. From left to right the same model is told more of the other "
-            "columns; the dashed line is the true value it was not told.",
+            "The first held-out row, not a chosen one. From left to right the same model knows more of the other "
+            "columns; the dashed line is the true value, which it does not know.",
             _sharper(model, experiment),
         ),
     ]
@@ -142,7 +142,7 @@ def compare(model: TableModel, experiment: Experiment) -> tuple[list[dict[str, A
 
 
 def coverage(model: TableModel, experiment: Experiment) -> float:
-    """How often the central 90% interval of a hidden number, given the known cells of its row, holds its true value."""
+    """Coverage of the central 90% intervals of the hidden numbers, given the known cells of their rows."""
     inside = []
     for (_, row), holes in zip(experiment.test.iterrows(), experiment.hidden, strict=True):
         known = {name: row[name] for name, hole in zip(experiment.test.columns, holes, strict=True) if not hole}
@@ -190,15 +190,15 @@ class Gaussian:
         return (points + self.centre)[:, :count], nats, np.array(guesses)
 
     def coverage(self, experiment: Experiment, means: Float[np.ndarray, "rows numbers"]) -> float:
-        """How often the central 90% interval of a hidden number holds its true value."""
+        """Coverage of the central 90% intervals of the hidden numbers."""
         truth = experiment.standardised(experiment.test)
         rows = self.columns(experiment, experiment.test, self.levels) - self.centre
         count, inside = len(experiment.numbers), []
         for index, known in enumerate(self._known(experiment)):
-            places = np.flatnonzero(~known)
-            spread = np.sqrt(np.diag(self.conditional(rows[index], known)[1]))[places < count]
-            places = places[places < count]
-            inside += (np.abs(truth[index, places] - means[index, places]) <= 1.6449 * spread).tolist()
+            columns = np.flatnonzero(~known)
+            spread = np.sqrt(np.diag(self.conditional(rows[index], known)[1]))[columns < count]
+            columns = columns[columns < count]
+            inside += (np.abs(truth[index, columns] - means[index, columns]) <= 1.6449 * spread).tolist()
         return float(np.mean(inside))
 
     def conditional(self, row: Any, known: Any) -> tuple[Any, Any]:
@@ -216,8 +216,8 @@ def _scatter(truth: Any, mine: Any, theirs: Any, hidden: Any) -> Figure:
     figure = plotting.new_figure(8.4, 4.0)
     span = float(np.quantile(np.abs(truth[hidden]), 0.998))
     panels = (("anyorder", mine, plotting.BLUE), ("Gaussian, full covariance", theirs, plotting.SOFT))
-    for place, (name, points, colour) in enumerate(panels):
-        axes = figure.add_subplot(1, 2, place + 1)
+    for panel, (name, points, colour) in enumerate(panels, start=1):
+        axes = figure.add_subplot(1, 2, panel)
         plotting.style(axes)
         axes.plot([-span, span], [-span, span], color=plotting.ORANGE, linewidth=1.2)
         axes.scatter(truth[hidden], points[hidden], s=9, color=colour, alpha=0.45, linewidth=0)
@@ -229,19 +229,19 @@ def _scatter(truth: Any, mine: Any, theirs: Any, hidden: Any) -> Figure:
 def _sharper(model: TableModel, experiment: Experiment) -> Figure:
     """p(target | more and more columns) for three targets, with the truth marked."""
     targets = ["mean area", "worst concave points", LABEL]
-    row = experiment.test.iloc[0]  # the first one, whatever the model makes of it: a chosen row would flatter
-    told = [name for name in experiment.test.columns if name not in targets]
-    stages = [[], told[-6:-4], told]
-    titles = ["nothing known", " and ".join(told[-6:-4]) + " known", f"{len(told)} columns known"]
+    row = experiment.test.iloc[0]  # the first one, whatever the model makes of it: a chosen row would flatter it
+    known = [name for name in experiment.test.columns if name not in targets]
+    stages = [[], known[-6:-4], known]
+    titles = ["nothing known", " and ".join(known[-6:-4]) + " known", f"{len(known)} columns known"]
     figure = plotting.new_figure(11.5, 8.0)
     for line, target in enumerate(targets):
         first: Any = None
-        for place, names in enumerate(stages):
-            axes = figure.add_subplot(len(targets), len(stages), line * len(stages) + place + 1, sharex=first)
+        for stage, names in enumerate(stages):
+            axes = figure.add_subplot(len(targets), len(stages), line * len(stages) + stage + 1, sharex=first)
             first = first or axes
             plots.plot_answer(axes, model.given({name: row[name] for name in names})[target], target, ranked=False)
             if line == 0:
-                axes.set_title(titles[place] + "\n" + target, color=plotting.INK, fontsize=10.5, loc="left")
+                axes.set_title(titles[stage] + "\n" + target, color=plotting.INK, fontsize=10.5, loc="left")
             if target != LABEL:
                 axes.axvline(float(row[target]), color=plotting.RED, linewidth=1.4, linestyle="--")
             else:
@@ -258,14 +258,15 @@ def _sections(
             "What was done",
             f"One model was fitted to {len(experiment.train)} rows of {experiment.train.shape[1]} columns: 30 "
             f"measurements of a tumour and its diagnosis. In {len(experiment.test)} other rows {HIDDEN:.0%} of the "
-            f"cells were hidden at random ({cells} cells), a different question in every row. The model was asked for "
+            f"cells were hidden at random ({cells} cells), different ones in every row. The model was asked for "
             "the hidden cells given the others; it was not trained again.",
         ),
         Section(
-            "How well the hidden cells were found",
-            "The Gaussian and the mean had the same training rows. A higher log-probability is better; an honest 90% "
-            f"interval holds the truth in 90% of the cases. Noise of {NOISE} standard deviations was added once to "
-            "every number, for all methods, so that the rounding of the data is not what is scored.",
+            "How well the hidden cells were filled",
+            "The Gaussian and the mean had the same training rows. A higher log-probability is better; a calibrated "
+            "90% interval holds the true value in 90% of the cases. "
+            f"Noise of {NOISE} standard deviations was added once to every number, for all methods, so that what is "
+            "scored is not how the data is rounded.",
             table=scores,
             best={
                 "error of filled numbers (standard deviations)": "min",

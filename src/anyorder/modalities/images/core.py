@@ -32,7 +32,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Protocol
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec
 from anyorder.variables.encoding import Encoding
-from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.warp import Warp
 
 MODES = (RandomPixels, LeftToRight, RightToLeft, TopDown, BottomUp, InteriorPatch, ExteriorPatch)
@@ -53,25 +53,20 @@ def image_model(
     head = chosen_head(head, levels)
     if head == "bernoulli" and levels != 2:
         raise UserError(f"the head 'bernoulli' is for pictures of two levels, these have {levels}")
-    count = int(np.prod(shape))
+    codec: Codec
+    made: Head
     if head in ("bernoulli", "categorical"):
-        kind, names = Kind.CATEGORICAL, tuple(str(level) for level in range(levels))
-        variables = tuple(Variable(f"p{place}", kind, names, dtype="str") for place in range(count))
-        codecs: tuple[Codec, ...] = tuple(LevelCodec(variable) for variable in variables)
-        made: list[Head] = [Bernoulli() if head == "bernoulli" else Categorical(levels) for _ in range(count)]
+        names = tuple(str(level) for level in range(levels))
+        codec = LevelCodec(Variable("p", Kind.CATEGORICAL, names, dtype="str"))
+        made = Bernoulli() if head == "bernoulli" else Categorical(levels)
     else:
         # 0 .. L - 1 to -1 .. 1: the scale that the network reads and its heads answer in.
         warp = Warp.affine((levels - 1) / 2, (levels - 1) / 2)
-        bounds = (0.0, float(levels - 1))
-        variables = tuple(
-            Variable(f"p{place}", Kind.INTEGER, dtype="int64", bounds=bounds, declared=True) for place in range(count)
-        )
-        lattices = [LatticeCodec(variable, warp, 0, levels - 1) for variable in variables]
-        codecs = tuple(lattices)
-        number = 1 if head == "logistic" else components
-        made = [DiscretizedLogisticMixture(number, lattices[0].lattice) for _ in range(count)]
-    schema = Schema(variables, grid=shape, alike=True)
-    return AnyOrderModel.build(Encoding(schema, codecs), made, dict(network), protocol, seed=seed)
+        variable = Variable("p", Kind.INTEGER, dtype="int64", bounds=(0.0, float(levels - 1)), declared=True)
+        codec = LatticeCodec(variable, warp, 0, levels - 1)
+        made = DiscretizedLogisticMixture(1 if head == "logistic" else components, codec.lattice)
+    encoding = Encoding.repeat(codec, shape)
+    return AnyOrderModel.build(encoding, [made] * len(encoding.schema), dict(network), protocol, seed=seed)
 
 
 def chosen_head(head: str, levels: int) -> str:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.errors import UserError
-from anyorder.masking import TwoStage, maskings
+from anyorder.masking import Modes, maskings
 from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.images.core import MODES, chosen_head, encoded, image_masking, image_model
 from anyorder.modalities.images.model import ImageModel
@@ -100,7 +100,7 @@ def fit_images(
             raise UserError(f"validation has pictures of {judges.shape[1:]}, training of {array.shape[1:]}")
     shape = tuple(array.shape[1:])
     # Only a network that couples channels, with a mixture, can answer for a pixel at once; others take them one by one.
-    couples = "coupled" in option_names(networks.get(str(options.network.get("name"))))
+    couples = "coupled" in option_names(networks.of(options.network))
     mixture = chosen_head(options.head, levels) in ("mixture", "logistic")
     together = len(shape) == 3 and options.variables == "pixels" and couples and mixture
     auto = options.masking.get("name") == "auto"
@@ -142,16 +142,16 @@ def _protocol(described: Mapping[str, Any], *, together: bool) -> Mapping[str, A
 
 
 def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:
-    """A masking mode by its name alone: the size of the pictures is known here."""
+    """A masking by its name alone: where it has options for the size of the pictures, that is known here."""
     out = dict(described)
-    if out.get("name") == "modes":
+    if out.get("name") == Modes.name:
         listed = out.get("modes", [mode.name for mode in MODES])
-        named = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
-        out["modes"] = [_sized(mode, shape, together=together) for mode in named]
-    elif out.get("name") in maskings.names() and issubclass(maskings.get(out["name"]), TwoStage):
-        channels = shape[2] if len(shape) == 3 else 1
-        out = {"height": shape[0], "width": shape[1], "channels": channels, "together": together, **out}
-    return out
+        modes = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
+        return {**out, "modes": [_sized(mode, shape, together=together) for mode in modes]}
+    known = option_names(maskings.of(out))
+    channels = shape[2] if len(shape) == 3 else 1
+    size = {"height": shape[0], "width": shape[1], "channels": channels, "together": together}
+    return {**{name: value for name, value in size.items() if name in known}, **out}
 
 
 @dataclass(frozen=True)

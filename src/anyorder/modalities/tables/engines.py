@@ -34,7 +34,8 @@ from anyorder.training.rows import Rows, encoded_rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import Judged, all_rows, grow_trees, judge_trees
 from anyorder.training.trees.options import JUDGED, Clock, TreeOptions, tree_seconds
-from anyorder.variables.encoding import Codec, Encoding, LevelCodec, WarpName
+from anyorder.variables.codecs import Codec, Space, WarpName
+from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
 from anyorder.variables.warp import Warp
 
@@ -180,7 +181,7 @@ class _Forest:
     def nominal(self) -> list[bool]:
         """Which variables have levels without an order."""
         return [
-            isinstance(codec, LevelCodec) and codec.variable.kind is Kind.CATEGORICAL and len(codec.variable.levels) > 2
+            codec.space is Space.LEVELS and codec.variable.kind is Kind.CATEGORICAL and len(codec.variable.levels) > 2
             for codec in self.encoding.codecs
         ]
 

@@ -11,16 +11,13 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Head, heads
 from anyorder.heads.bounded import Bounded
 from anyorder.heads.ordinal import Ordinal
 from anyorder.heads.spiked import Spiked
-from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec
-from anyorder.variables.codecs.spiked import SpikedCodec
-from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.codecs import Codec, Space
+from anyorder.variables.schema import Kind
 
 OF_THE_COLUMN = ("levels", "lattice")
 """Options of a head that the column decides."""
@@ -42,11 +39,11 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                 f"heads: {described['name']!r} comes by itself with a column's atoms or bounds; name its base"
             )
         _trial(family, described)
-        suits = _suits(family)
-        if not any(place in suits for place in _places(known)):
+        space = _answers_for(family)
+        if space not in _spaces(known):
             raise UserError(
-                f"heads: {described['name']!r} answers for {' or '.join(sorted(suits))}, and a column of the kind "
-                f"{known.value!r} has {' or '.join(sorted(_places(known)))}; choose another head for it"
+                f"heads: {described['name']!r} answers for {space}, and a column of the kind {known.value!r} has "
+                f"{' or '.join(sorted(_spaces(known)))}; choose another head for it"
             )
         out[known.value] = dict(described)
     return out
@@ -55,59 +52,53 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def head_for(codec: Codec, components: int, chosen: Mapping[str, Any]) -> Head:
     """The head of one column: the one chosen for its kind, else the default. ``components``: of default mixtures."""
     variable = codec.variable
-    place = "levels" if isinstance(codec, LevelCodec) else "a lattice" if isinstance(codec, LatticeCodec) else "a line"
     described = dict(chosen.get(variable.kind.value, {}))
-    if not described or not _usable(described["name"], place, variable):
+    if not described or not _usable(described["name"], codec):
         # Times are a lattice of days or a line, and Bernoulli knows two levels: then the choice is meant for others.
-        described = {"name": _default(place, variable)}
+        described = {"name": _default(codec)}
     family = heads.get(described["name"])
     options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
     if "components" in options and family is not Ordinal:
         described.setdefault("components", components)
     if "levels" in options:
         described["levels"] = len(variable.levels)
-    if "lattice" in options and isinstance(codec, LatticeCodec):
+    if "lattice" in options and codec.lattice is not None:
         described["lattice"] = codec.lattice
     return _wrapped(codec, heads.build(described))
 
 
 def _wrapped(codec: Codec, head: Head) -> Head:
-    """The head cut at the bounds of a line, and with the atoms of the column. A lattice has its bounds itself."""
-    if isinstance(codec, LatticeCodec):
-        atoms = codec.from_measure(np.array(codec.variable.atoms))
-        return Spiked(tuple(atoms.tolist()), head) if codec.variable.atoms else head
-    low, high = (
-        None if end is None else float(codec.from_measure(np.array([end]))[0]) for end in codec.variable.bounds
-    )
+    """The head cut at the ends of a line, and with the atoms of the column."""
+    low, high = codec.ends
     if low is not None or high is not None:
         head = Bounded(head, low, high)
-    return Spiked(codec.atoms, head) if isinstance(codec, SpikedCodec) else head
+    return Spiked(codec.atoms, head) if codec.atoms else head
 
 
-def _usable(name: str, place: str, variable: Variable) -> bool:
-    return place in _suits(heads.get(name)) and (name != Bernoulli.name or len(variable.levels) == 2)
+def _usable(name: str, codec: Codec) -> bool:
+    return _answers_for(heads.get(name)) is codec.space and (name != Bernoulli.name or len(codec.variable.levels) == 2)
 
 
-def _default(place: str, variable: Variable) -> str:
-    if place == "levels":
-        many = Ordinal.name if variable.kind is Kind.ORDINAL else "categorical"
-        return Bernoulli.name if len(variable.levels) == 2 else many
-    return "gaussian_mixture" if place == "a line" else "discretized_logistic_mixture"
+def _default(codec: Codec) -> str:
+    if codec.space is Space.LEVELS:
+        many = Ordinal.name if codec.variable.kind is Kind.ORDINAL else "categorical"
+        return Bernoulli.name if len(codec.variable.levels) == 2 else many
+    return "gaussian_mixture" if codec.space is Space.LINE else "discretized_logistic_mixture"
 
 
-def _places(kind: Kind) -> set[str]:
-    """Where values of this kind lie."""
+def _spaces(kind: Kind) -> set[Space]:
+    """Where model values of this kind can lie: a codec of the kind decides."""
     if kind is Kind.DATETIME:
-        return {"a line", "a lattice"}
-    return {"levels"} if kind.has_levels else {"a lattice"} if kind is Kind.INTEGER else {"a line"}
+        return {Space.LINE, Space.LATTICE}
+    return {Space.LEVELS} if kind.has_levels else {Space.LATTICE} if kind is Kind.INTEGER else {Space.LINE}
 
 
-def _suits(family: type[Head]) -> set[str]:
-    """Where the values of this family lie."""
+def _answers_for(family: type[Head]) -> Space:
+    """Where the values of this family of heads lie."""
     options = {field.name for field in dataclasses.fields(family)}  # type: ignore[arg-type]  # heads are dataclasses
     if family is Bernoulli or "levels" in options:
-        return {"levels"}
-    return {"a lattice"} if "lattice" in options else {"a line"}
+        return Space.LEVELS
+    return Space.LATTICE if "lattice" in options else Space.LINE
 
 
 def _trial(family: type[Head], described: Mapping[str, Any]) -> None:

@@ -58,7 +58,10 @@ def candidates(job: Job) -> list[Trainer]:
     options, schema = job.options, job.schema
     kind = networks.of(options.network)
     if not kind.trainable:
-        raise UserError(f"the network {kind.name!r} is not trained; choose one that is, such as 'residual_mlp'")
+        raise UserError(
+            f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
+            "choose one that is, such as 'residual_mlp'"
+        )
     if schema.pairs and kind.reads_order:
         raise UserError(
             f"missingness='joint' needs a network that can hide a column's own indicator at each step, "

@@ -19,11 +19,11 @@ from anyorder.errors import UserError
 from anyorder.heads import Categorical
 from anyorder.masking import Cardinality, Conditional, Masking, Mixture, Spans, Stretch, Suffix, Words
 from anyorder.model import AnyOrderModel
-from anyorder.networks import ChainNetwork
+from anyorder.networks import Network
 from anyorder.training.rows import Digest, Rows
 from anyorder.variables.codecs import LevelCodec
 from anyorder.variables.encoding import Encoding
-from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.schema import Kind, Variable
 
 LEAST_STRETCH = 8  # characters of the shortest texts that are trained for
 
@@ -56,14 +56,11 @@ def text_model(
     if length < 2:
         raise UserError(f"length must be 2 or more, got {length}")
     levels = tuple(alphabet.symbols)
-    variables = tuple(Variable(f"c{place}", Kind.CATEGORICAL, levels, dtype="str") for place in range(length))
-    schema = Schema(variables, alike=True)
-    encoding = Encoding(schema, tuple(LevelCodec(variable) for variable in variables))
-    heads = [Categorical(len(levels)) for _ in range(length)]
-    return AnyOrderModel.build(encoding, heads, dict(network), protocol, seed=seed)
+    encoding = Encoding.repeat(LevelCodec(Variable("c", Kind.CATEGORICAL, levels, dtype="str")), (length,))
+    return AnyOrderModel.build(encoding, [Categorical(len(levels))] * length, dict(network), protocol, seed=seed)
 
 
-def text_masking(alphabet: Alphabet, network: Any) -> Masking:
+def text_masking(alphabet: Alphabet, network: Network) -> Masking:
     """The questions people ask of a text: half of them scattered holes, then runs, words, continuations, short texts.
 
     Scattered holes are the slowest to learn, and what is learned of them serves the others as well.
@@ -71,7 +68,7 @@ def text_masking(alphabet: Alphabet, network: Any) -> Masking:
     evidence = Cardinality(least=0, spare=1)
     parts: list[Masking] = [Conditional(evidence), Spans(), Suffix(), Stretch(Conditional(evidence), LEAST_STRETCH)]
     spaces = tuple(code for code, symbol in enumerate(alphabet.symbols) if symbol.isspace())
-    if spaces and isinstance(network, ChainNetwork):  # mask networks draw their edges without looking at the text
+    if spaces and network.reads_order:  # mask networks draw their edges without looking at the text
         parts.append(Words(spaces))
     return Mixture(tuple(parts), (len(parts) - 1.0, *(1.0 for _ in parts[1:])))
 

@@ -169,7 +169,7 @@ def next_question(
     floor = least if least is not None else LEAST_NATS if chained else LEAST_SHARE * float(now)
     case = Case(model, row, known, goal, measurements, floor, price, seed)
     result = NextQuestion(tuple(about), reward, unit, now)
-    settled = set(conditional.given_places) | _not_there(case)
+    settled = set(conditional.given_indices) | _not_there(case)
     left = {name: group for name, group in measurements.open_for(settled).items() if name not in never}
     if not left:
         return dataclasses.replace(result, stop="nothing is left to ask for")
@@ -336,7 +336,7 @@ def _goal(conditional: Conditional, about: Sequence[str], reward: str) -> Goal:
         raise UserError(f"about must name one or more different columns, got {list(about)}")
     targets = tuple(conditional.model.schema.index(name) for name in about)
     for name, place in zip(about, targets, strict=True):
-        if place in conditional.given_places:
+        if place in conditional.given_indices:
             raise UserError(f"{name!r} is part of what is known, so it cannot be what is to be learned as well")
     goal = Goal(targets, uncertainty_named(reward))
     if len(targets) > 1 and not goal.uncertainty.chained:

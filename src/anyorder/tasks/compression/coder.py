@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.model.versions import as_version_1
 
 HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, bytes of the JSON, checksum of all the rest
 
@@ -136,7 +137,8 @@ class Sealed:
 
 def fingerprint(model: AnyOrderModel) -> bytes:
     """Eight bytes that tell models apart: of the weights and all that describes them."""
-    digest = hashlib.sha256(json.dumps(model.description(), sort_keys=True).encode())
+    # In the words of the first release, so that what was compressed by it is still known to belong to this model.
+    digest = hashlib.sha256(json.dumps(as_version_1(model.description()), sort_keys=True).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
         digest.update(tensor.cpu().contiguous().numpy().tobytes())

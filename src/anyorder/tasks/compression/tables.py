@@ -15,6 +15,7 @@ steps.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zlib
 from dataclasses import dataclass
@@ -35,7 +36,6 @@ from anyorder.support.threads import torch_threads
 from anyorder.tasks.compression.cell_bytes import distinct_cells, read_cells, write_cells
 from anyorder.tasks.compression.coder import DERAILED, Reader, Sealed, Stream, Writer
 from anyorder.variables.cells import Series
-from anyorder.variables.codecs import LevelCodec
 
 MAGIC = b"AOR1"
 ROWS = 1024  # rows that are walked together: part of the format, since it decides how sums are rounded
@@ -62,13 +62,9 @@ class Dictionary:
         value, readable = np.zeros(len(cells)), np.zeros(len(cells), dtype=bool)
         if name in model.schema and not model.schema.variables[model.schema.index(name)].indicates:
             codec, marks = model.encoding.codec(name), model.schema.missing
-            try:
-                if isinstance(codec, LevelCodec):
-                    value, readable, _ = codec.encode_seen(cells, marks)
-                else:
-                    value, readable = codec.encode(cells, marks)
-            except UserError:
-                pass  # not what the model was fitted on (words among numbers, say): the column is kept aside as it is
+            # What the model was not fitted on (words among numbers, say) is kept aside as it is.
+            with contextlib.suppress(UserError):
+                value, readable, _ = codec.encode_seen(cells, marks)
         order = np.lexsort((value, ~readable))
         values, first, place = np.unique(value[order][readable[order]], return_index=True, return_inverse=True)
         unread = np.full(len(cells) - len(place), -1)

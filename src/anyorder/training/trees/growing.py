@@ -25,7 +25,6 @@ from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
-from anyorder.training.trees.classes import atoms_of, classes_of
 from anyorder.training.trees.options import JUDGED, MOST_SHOWN, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
 
@@ -146,7 +145,7 @@ def _network(
     for job in jobs:
         frequencies = job.frequencies()
         marginal[job.place, : len(frequencies)] = torch.as_tensor(frequencies).log()
-    return BoostedTrees.of(layout, questions, texts, [atoms_of(head) for head in heads], marginal)
+    return BoostedTrees.of(layout, questions, texts, [head.atom_count for head in heads], marginal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +176,7 @@ class _Job:
         # Where a column has few values, each its own class, one question for all does better: see docs/engines.md.
         if self.place in self.nominal or len(torch.unique(cells)) <= len(frequencies):
             return all_at_once(len(frequencies))
-        return halves(frequencies, atoms_of(self.head))
+        return halves(frequencies, self.head.atom_count)
 
     @property
     def questions(self) -> list[Split]:
@@ -285,7 +284,7 @@ class _Job:
 
     def _targets(self, rows: Rows) -> tuple[Int[np.ndarray, " cells"], int]:
         here = rows.observed[:, self.place]
-        classes, count = classes_of(self.head, rows.values[here, self.place].cpu())
+        classes, count = self.head.classes(rows.values[here, self.place].cpu())
         return classes.numpy(), max(count, 2)
 
     def _booster(

@@ -1,4 +1,4 @@
-"""One codec per variable: cells of a column <-> one column of the model tensor.
+"""The contract of a codec: cells of a column <-> one column of the model tensor.
 
 Levels become codes 0..K-1. A number x on a line becomes z = warp(x), so a density in the units of the data is
 p(x) = p(z) dz/dx: a codec also gives log dz/dx. Whole numbers and whole days go through a warp too, but
@@ -10,39 +10,113 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
-from anyorder.variables.cells import Mask, Numbers, Series, plain, refuse
+from anyorder.errors import UserError
+from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, plain, refuse
+from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, within_bounds
 from anyorder.variables.schema import Variable
 from anyorder.variables.warp import Warp
 
 WarpName = Literal["normal_scores", "standard"]
 
 
+class Space(StrEnum):
+    """Where the model values of a variable lie, which decides the heads that can answer for it."""
+
+    LEVELS = "levels"
+    LATTICE = "a lattice"
+    LINE = "a line"
+
+
 class Codec(ABC):
-    """How one variable goes into the model and comes back."""
+    """How one variable goes into the model and comes back, and what is asked of a distribution of its model values.
+
+    A new family is one new file in this package: a frozen dataclass with the fields ``variable`` and whatever was
+    fitted. The defaults here are those of a number on a line whose map to model values increases.
+    """
 
     variable: Variable
 
-    @abstractmethod
-    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
-        """Model values (0 where unknown) and which cells are known."""
+    name: ClassVar[str]
+    space: ClassVar[Space]
+    priority: ClassVar[int] = 0
+    """0 for the ordinary families, which share out all variables among them; a special one has more and goes first."""
 
-    def encode_evidence(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
-        """As :meth:`encode`, of cells that are only ever given: they may hold numbers that cannot be answers."""
-        return self.encode(column, marks)
+    @classmethod
+    @abstractmethod
+    def serves(cls, variable: Variable) -> bool:
+        """Whether this family can encode such a variable."""
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> Self:
+        """The codec fitted to the known cells of ``column``; ``marks`` are further texts for "unknown"."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """What was fitted, as plain values for JSON; the variable is kept beside it."""
+
+    @classmethod
+    @abstractmethod
+    def from_parameters(cls, variable: Variable, parameters: Mapping[str, Any]) -> Self:
+        """The codec with these :meth:`parameters`; KeyError, TypeError or ValueError where they make no sense."""
+
+    def to_json(self) -> dict[str, Any]:
+        """What :func:`~anyorder.variables.codecs.codec_from_json` reads; an ordinary family goes without its name."""
+        return {"codec": self.name, **self.parameters()} if self.priority else self.parameters()
+
+    # Cells <-> model values.
+
+    @abstractmethod
+    def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
+        """Model values (0 where unknown) and which cells are known.
+
+        ``evidence``: the cells are only ever given, so they may hold numbers that cannot be answers.
+        """
+
+    def encode_seen(
+        self, column: Series, marks: Sequence[str], *, evidence: bool = False
+    ) -> tuple[Numbers, Mask, Mask]:
+        """Model values, which cells are known, and which hold a value never seen, that :meth:`encode` would refuse."""
+        values, known = self.encode(column, marks, evidence=evidence)
+        return values, known, np.zeros(len(known), dtype=bool)
+
+    def encode_one(self, value: object, marks: Sequence[str], *, evidence: bool = False) -> float:
+        """The model value of one value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"."""
+        quick = self._encode_plain(value, marks)
+        if quick is not None:
+            return quick
+        cell: Series = pd.Series([value], index=[SINGLE], dtype=None if isinstance(value, np.generic) else object)
+        values, known = self.encode(cell, marks, evidence=evidence)
+        if not known[0]:
+            name = self.variable.name
+            raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
+        return float(values[0])
+
+    def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
+        """The model value of an ordinary value, found without a column; None where only a column can tell."""
+        return None
+
+    def is_value(self, text: str) -> bool:
+        """Whether a text that looks like a range or a set ("5..6", "missing") is one of the variable's own values."""
+        return False
 
     @abstractmethod
     def decode(self, values: Numbers) -> Series:
         """The column these model values stand for, in its own dtype; NaN becomes a missing cell."""
 
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
-        """As :meth:`decode`, in the form of ``variable``: the same variable with another dtype, say."""
+        """The column in the form of ``variable``, which is the same variable with another dtype, say."""
         # Every final codec is a dataclass, which this abstract one cannot say.
         return dataclasses.replace(self, variable=variable).decode(values)  # type: ignore[type-var]
 
@@ -72,14 +146,112 @@ class Codec(ABC):
             text = f"{'' if low is None else f'{low:g}'}..{'' if high is None else f'{high:g}'}"
             refuse(self.variable.name, column, row, f"got {plain(column.iloc[row])}, outside its bounds {text}")
 
-    @abstractmethod
-    def to_json(self) -> dict[str, Any]:
-        """What there is to keep besides the variable itself."""
+    # What the model values can be.
+
+    @property
+    def lattice(self) -> Lattice | None:
+        """The points that the model values lie on, if the space is a lattice."""
+        return None
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The least and the greatest model value that a distribution on a line must be cut at."""
+        low, high = self.variable.bounds
+        return (
+            None if low is None else float(self.from_measure(np.array([low]))[0]),
+            None if high is None else float(self.from_measure(np.array([high]))[0]),
+        )
+
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Model values that the variable often has exactly, increasing."""
+        return tuple(self.from_measure(np.array(self.variable.atoms)).tolist()) if self.variable.atoms else ()
+
+    @property
+    def has_point_mass(self) -> bool:
+        """Whether a single value can have a probability above 0."""
+        return self.space is not Space.LINE or bool(self.atoms)
+
+    def listed(self) -> Numbers | None:
+        """Every model value there is, increasing; None where they cannot be listed."""
+        return None
+
+    def index(self, values: Numbers) -> Numbers:
+        """Which of the :meth:`listed` model values is nearest to each of these."""
+        listed = self.listed()
+        if listed is None:
+            raise ValueError(f"the model values of {self.variable.name!r} cannot be listed")
+        return np.searchsorted((listed[1:] + listed[:-1]) / 2, values).astype(np.float64)
+
+    def can_answer(self, values: Numbers) -> Mask:
+        """Which model values an answer can be; a fraction among whole numbers can only be given."""
+        return np.ones(values.shape, dtype=bool)
+
+    # What a user's range or set stands for.
+
+    def beyond_bounds(self, value: object) -> bool:
+        """Whether this is a number beyond the bounds of the variable, which it therefore cannot be."""
+        low, high = self.variable.bounds
+        if (low is None and high is None) or isinstance(value, bool):
+            return False
+        if not isinstance(value, str | int | float | np.number):
+            return False
+        try:
+            number = float(value)
+        except ValueError:
+            return False
+        return (low is not None and number < low) or (high is not None and number > high)
+
+    def points(self, values: Sequence[float]) -> Extent:
+        """The extent of single model values, if they :attr:`have point mass <has_point_mass>`."""
+        return tuple(sorted(set(values)))
+
+    def between(self, said: Between, marks: Sequence[str]) -> Extent:
+        """The model values inside a range that is given in the units of the data."""
+        inside = within_bounds(self.variable, said)
+        if inside is None:
+            return ()
+        low = -math.inf if is_open(inside.low) else self.encode_one(inside.low, marks)
+        high = math.inf if is_open(inside.high) else self.encode_one(inside.high, marks)
+        # A spike on an end belongs to the range, unless the end is left out.
+        spiked = bool(self.atoms)
+        if low > high or (low == high and not (spiked and not inside.low_open and not inside.high_open)):
+            problem = "ends before it begins" if low > high else "holds no more than one point, which has probability 0"
+            raise UserError(f"{self.variable.name!r}: the range {inside} {problem}")
+        below, above = (slack(low), slack(high)) if spiked else (0.0, 0.0)
+        before = low + below if inside.low_open else low - below
+        return Stretch(low, high, before, high - above if inside.high_open else high + above)
+
+    # What is read off a distribution of the model values.
+
+    def point(self, law: Law) -> Numbers:
+        """The best single model value for each distribution: here the one that stands for the mean in units."""
+
+        def in_units(values: Tensor) -> Tensor:
+            return torch.as_tensor(self.measure(values.double().numpy()))
+
+        return self.from_measure(law.expect(in_units, fine=False).double().numpy())
+
+    def standing(self, law: Law, values: Tensor) -> Standing:
+        """Where each value stands in its own distribution."""
+        log_prob = law.log_prob(values).double()
+        at = law.mass_at(values).double()
+        below = (law.cdf(values).double() - at).clamp(min=0.0)
+        return Standing(below.numpy(), at.numpy(), log_prob.numpy())
+
+    def ranked_score(self, law: Law, values: Tensor) -> Numbers:
+        """The continuous ranked probability score of each value, in the units of the data (days for times)."""
+        return mean_pinball_loss(law, values, self.measure)
 
 
 def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
     """A warp's method, written for tensors, on an array."""
     return np.asarray(function(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))).numpy())
+
+
+def warp_from_json(described: Mapping[str, Any]) -> Warp:
+    """The warp that ``dataclasses.asdict`` took apart."""
+    return Warp(**{name: tuple(float(number) for number in knots) for name, knots in described.items()})
 
 
 def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:

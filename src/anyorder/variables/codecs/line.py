@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers
-from anyorder.variables.codecs.base import Codec, WarpName, deviation, fitted_warp, through
+from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers, plain_number
+from anyorder.variables.codecs.base import Codec, Space, WarpName, deviation, fitted_warp, through, warp_from_json
 from anyorder.variables.restore import numbers_as, times_as
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, ticks, times
@@ -30,9 +30,16 @@ MOST_DAYS = 5e6
 class LineCodec(Codec):
     """z = warp(x). For times, x counts days since ``origin`` (microseconds since 1970): small numbers stay precise."""
 
+    name: ClassVar[str] = "line"
+    space: ClassVar[Space] = Space.LINE
+
     variable: Variable
     warp: Warp
     origin: int = 0
+
+    @classmethod
+    def serves(cls, variable: Variable) -> bool:
+        return not variable.discrete and variable.kind is not Kind.SPIKED
 
     @classmethod
     def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LineCodec:
@@ -54,11 +61,17 @@ class LineCodec(Codec):
         instants = ticks(times(column, missing, self.variable.name, self.variable.zone))
         return (instants - self.origin) / MICROSECONDS_PER_DAY
 
-    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+    def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
         units = self._numbers(column, missing)
         self._refuse_outside(column, missing, units)
         return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
+
+    def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
+        number = None if self.variable.kind is Kind.DATETIME else plain_number(value, marks)
+        if number is None or (self.variable.declared and number != self.inside(np.array(number))):
+            return None
+        return float(through(self.warp.forward, np.array([number]))[0])
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
@@ -78,8 +91,12 @@ class LineCodec(Codec):
     def log_slope(self, values: Numbers) -> Numbers:
         return through(self.warp.log_slope, through(self.warp.inverse, values))
 
-    def to_json(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         return {"warp": dataclasses.asdict(self.warp), "origin": self.origin}
+
+    @classmethod
+    def from_parameters(cls, variable: Variable, parameters: Mapping[str, Any]) -> LineCodec:
+        return cls(variable, warp_from_json(parameters["warp"]), int(parameters["origin"]))
 
 
 def _refuse_tiny(values: Numbers, name: str) -> None:

@@ -7,19 +7,21 @@ for it. So an atom's model value is one that float32 holds, and another value th
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import pandas as pd
 
-from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers
-from anyorder.variables.codecs.base import Codec, WarpName
+from anyorder.errors import UserError
+from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers, plain_number
+from anyorder.variables.codecs.base import Codec, Space, WarpName
 from anyorder.variables.codecs.line import LineCodec
+from anyorder.variables.ranges import Extent, Stretch, slack
 from anyorder.variables.restore import numbers_as
-from anyorder.variables.schema import Variable
+from anyorder.variables.schema import Kind, Variable
 
 
 @final
@@ -27,8 +29,15 @@ from anyorder.variables.schema import Variable
 class SpikedCodec(Codec):
     """The codec of the continuum, and beside it the atoms, each with a model value of its own."""
 
+    name: ClassVar[str] = "spiked"
+    space: ClassVar[Space] = Space.LINE
+
     variable: Variable
     line: LineCodec
+
+    @classmethod
+    def serves(cls, variable: Variable) -> bool:
+        return variable.kind is Kind.SPIKED
 
     @classmethod
     def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> SpikedCodec:
@@ -43,20 +52,29 @@ class SpikedCodec(Codec):
     def atoms(self) -> tuple[float, ...]:
         """The model values of the atoms, increasing."""
         at = self.line.from_measure(np.array(self.variable.atoms)).astype(np.float32)
-        for place in range(1, len(at)):  # two atoms too close for float32 are still two
-            at[place] = max(at[place], np.nextafter(at[place - 1], np.float32(np.inf)))
+        for number in range(1, len(at)):  # two atoms too close for float32 are still two
+            at[number] = max(at[number], np.nextafter(at[number - 1], np.float32(np.inf)))
         return tuple(float(atom) for atom in at)
 
-    def encode(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
-        values, known = self.line.encode(column, marks)
-        given = numbers(column, ~known, self.variable.name)
+    def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
+        values, known = self.line.encode(column, marks, evidence=evidence)
+        return self._apart(values, numbers(column, ~known, self.variable.name), known), known
+
+    def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
+        number, model = plain_number(value, marks), self.line._encode_plain(value, marks)
+        if number is None or model is None:
+            return None
+        return float(self._apart(np.array([model]), np.array([number]), np.ones(1, dtype=bool))[0])
+
+    def _apart(self, values: Numbers, given: Numbers, known: Mask) -> Numbers:
+        """Atoms at their own model values, and no other value there."""
         for atom, model in zip(self.variable.atoms, self.atoms, strict=True):
             here = known & (given == atom)
-            aside = known & ~here & (values.astype(np.float32) == np.float32(model))
+            aside = known & ~here & self._at(values, model)
             step = np.where(given < atom, np.float32(-np.inf), np.float32(np.inf))
             values = np.where(aside, np.nextafter(np.float32(model), step.astype(np.float32)), values)
             values = np.where(here, model, values)
-        return values, known
+        return values
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
@@ -82,11 +100,25 @@ class SpikedCodec(Codec):
         return slope
 
     def _at(self, values: Numbers, model: float) -> Mask:
-        return np.asarray(np.asarray(values).astype(np.float32) == np.float32(model))
+        with np.errstate(over="ignore"):  # too large for float32 is no atom
+            return np.asarray(np.asarray(values).astype(np.float32) == np.float32(model))
 
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         line = dataclasses.replace(self.line, variable=variable)
         return SpikedCodec(variable, line).decode(values)
 
-    def to_json(self) -> dict[str, Any]:
-        return self.line.to_json()
+    def points(self, values: Sequence[float]) -> Extent:
+        if not values:
+            return ()
+        if len(set(values)) > 1:
+            name = self.variable.name
+            raise UserError(f"{name!r} is a continuum with spikes: give one value or a range, not a set")
+        at = values[0]
+        return Stretch(at, at, at - slack(at), at + slack(at))
+
+    def parameters(self) -> dict[str, Any]:
+        return self.line.parameters()
+
+    @classmethod
+    def from_parameters(cls, variable: Variable, parameters: Mapping[str, Any]) -> SpikedCodec:
+        return cls(variable, LineCodec.from_parameters(variable, parameters))

@@ -1,13 +1,14 @@
-"""What the commands load, read and write; the library itself is imported only when one of them runs."""
+"""Files that the commands read and write: models, tables, bytes. The library is imported only when a command runs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,27 +27,25 @@ def load_any(path: Path) -> TableModel | TextModel | ImageModel:
     return load_model(path)
 
 
-def load(path: Path) -> TableModel:
-    """The model of a table in that file."""
-    from anyorder.modalities.images.model import ImageModel
-    from anyorder.modalities.texts.model import TextModel
-
+def load_table_model(path: Path) -> TableModel:
+    """The model in that file, which must be one of a table."""
     model = load_any(path)
-    if isinstance(model, TextModel | ImageModel):
-        what = "texts" if isinstance(model, TextModel) else "pictures"
-        raise UserError(f"{str(path)!r} is a model of {what}, and this command is about tables; see anyorder --help")
-    return model
+    if model.modality != "table":
+        raise UserError(
+            f"{str(path)!r} is a model of {model.noun}, and this command is about tables; see anyorder --help"
+        )
+    return cast("TableModel", model)
 
 
-def read(path: Path, missing: Sequence[str]) -> pd.DataFrame:
+def read_frame(path: Path, missing: Sequence[str]) -> pd.DataFrame:
     """The table in that file, with these marks for unknown cells."""
     from anyorder.data.files import read_table
 
     return read_table(path, missing=tuple(missing))
 
 
-def write(frame: pd.DataFrame, path: Path | None) -> None:
-    """To that file, or to standard output."""
+def write_frame(frame: pd.DataFrame, path: Path | None) -> None:
+    """Write a table to that file, or as CSV to standard output."""
     if path is None:
         frame.to_csv(sys.stdout, index=False)
         return
@@ -55,7 +54,20 @@ def write(frame: pd.DataFrame, path: Path | None) -> None:
     write_table(frame, path)
 
 
+def read_bytes(path: Path) -> bytes:
+    """What is in that file."""
+    if not path.is_file():
+        raise UserError(f"there is no file {str(path)!r}")
+    return path.read_bytes()
+
+
+def write_bytes(data: bytes, path: Path) -> None:
+    """Write the file whole or not at all."""
+    with atomic_path(path) as beside:
+        beside.write_bytes(data)
+
+
 def check_names(model: TableModel, names: Iterable[str]) -> None:
-    """The schema refuses a name it does not have, with the nearest one it has."""
+    """Refuse a name that the model does not have, with the nearest one it has."""
     for name in names:
         model.schema.index(name)

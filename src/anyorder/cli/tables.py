@@ -1,0 +1,186 @@
+"""What the commands do with a model of a table, and the options they take for it."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyorder.cli import show
+from anyorder.cli.files import check_names, read_bytes, read_frame, write_bytes, write_frame
+from anyorder.cli.options import (
+    CompressedFile,
+    Count,
+    Json,
+    Missing,
+    Orders,
+    Out,
+    PlainOut,
+    Seed,
+    TableFile,
+    UnseenValues,
+    at_least_one,
+)
+from anyorder.cli.paths import check_apart, check_table, check_writable
+from anyorder.errors import UserError
+from anyorder.questions.grammar import parse_evidence, parse_names, write_set
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anyorder.modalities.tables.model import TableModel
+
+MODALITY, NOUN = "table", "tables"
+
+
+def _share(value: float) -> float:
+    if not 0 < value < 1:
+        raise typer.BadParameter(f"must lie between 0 and 1, got {value:g}")
+    return value
+
+
+def fill(
+    model: TableModel,
+    file: TableFile,
+    out: Out = None,
+    draws: Annotated[
+        int | None,
+        typer.Option(callback=at_least_one, help="this many random fills, stacked; a first column 'draw' numbers them"),
+    ] = None,
+    seed: Seed = 0,
+    intervals: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="also write an interval for every filled cell to this file"),
+    ] = None,
+    held_out: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="rows not used in training, on which the intervals are calibrated"),
+    ] = None,
+    level: Annotated[
+        float, typer.Option(callback=_share, help="the share of the intervals that should hold the true value")
+    ] = 0.9,
+    missing: Missing = None,
+    unseen: UnseenValues = "refuse",
+) -> None:
+    """The best guess for every unknown cell; with --draws, random fills of all unknown cells of a row together."""
+    if (intervals is None) != (held_out is None):
+        raise UserError("--intervals CSV and --held-out TABLE belong together: rows that the model has not seen")
+    check_table(out)
+    check_table(intervals)
+    check_apart(**{"--out": out, "--intervals": intervals})
+    marks = (*model.schema.missing, *(missing or ()))
+    frame = read_frame(file, marks)
+    if intervals is not None and held_out is not None:
+        adjusted = model.conformal(read_frame(held_out, marks), seed=seed, like=frame, unseen=unseen)
+        write_frame(_as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals)
+    if draws is None:
+        write_frame(model.fill(frame, seed=seed, unseen=unseen), out)
+        return
+    if "draw" in frame.columns:
+        raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
+    import pandas as pd
+
+    filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
+    for index, one in enumerate(filled):
+        one.insert(0, "draw", index)
+    write_frame(pd.concat(filled, ignore_index=True), out)
+
+
+def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
+    """Ends as cells of a table: empty where an interval goes on without end, a set of levels as questions write it."""
+    import pandas as pd
+
+    endless = (-math.inf, math.inf, pd.Timestamp.min, pd.Timestamp.max)
+    for end in ("low", "high"):
+        intervals[end] = intervals[end].astype(object).map(lambda value: None if value in endless else value)
+    intervals["levels"] = [
+        write_set(map(str, levels)) if isinstance(levels, list) else None for levels in intervals["levels"]
+    ]
+    return intervals
+
+
+def sample(
+    model: TableModel,
+    count: Count = 100,
+    out: Out = None,
+    seed: Seed = 0,
+    given: Annotated[
+        str, typer.Option(metavar="EVIDENCE", help="what is known, e.g. 'rooms=6, river=yes'", show_default=False)
+    ] = "",
+    holes: Annotated[
+        bool, typer.Option("--holes", help="leave cells empty as in the data (needs fit --missingness joint)")
+    ] = False,
+) -> None:
+    """Full rows, in which what is given stays fixed."""
+    evidence = parse_evidence(given)
+    check_table(out)
+    check_names(model, evidence)
+    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out)
+
+
+def score(
+    model: TableModel,
+    file: TableFile,
+    as_json: Json = False,
+    orders: Orders = 1,
+    given: Annotated[
+        str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these", show_default=False)
+    ] = "",
+    per_row: Annotated[bool, typer.Option("--per-row", help="one number per row")] = False,
+    missing: Missing = None,
+    unseen: UnseenValues = "refuse",
+) -> None:
+    """Log-likelihood of the known cells of each row, in nats: the mean and its standard error."""
+    known = parse_names(given)
+    check_names(model, known)
+    frame = read_frame(file, (*model.schema.missing, *(missing or ())))
+    if not len(frame):
+        raise UserError(f"{str(file)!r} has no rows to score")
+    scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
+    rows = len(scores)
+    error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
+    result: dict[str, Any] = {
+        "rows": rows,
+        "given": known,
+        "mean": float(scores.mean()),
+        "standard_error": error,
+        "unit": "nats per row",
+    }
+    if as_json:
+        show.print_json({**result, "log_prob": scores.tolist()} if per_row else result)
+        return
+    spread = f" ± {error:.4f}" if rows > 1 else ""
+    summary = f"{result['mean']:.4f}{spread} nats per row ({rows} row{'s' if rows > 1 else ''})"
+    if per_row:
+        scores.rename("log_prob").to_csv(sys.stdout, index_label="row")
+    typer.echo(summary, err=per_row)
+
+
+def info(model: TableModel, as_json: Json = False) -> None:
+    """Its variables, and how it was trained."""
+    variables = [
+        {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
+        for variable in model.schema.variables
+    ]
+    if as_json:
+        show.print_json({"variables": variables, "card": model.card})
+    else:
+        show.print_variables([show.plain(variable) for variable in variables])
+        typer.echo()
+        show.print_facts(show.plain(model.card))
+
+
+def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:
+    """The cells come back, not the file: 0.130 is the cell 0.13."""
+    check_writable(out)
+    write_bytes(model.compress(read_frame(file, ())), out)
+    show.print_compression(file, out, as_json=as_json)
+
+
+def decompress(model: TableModel, file: CompressedFile, out: PlainOut) -> None:
+    """A table with the same cells, as CSV, CSV.gz or Parquet."""
+    check_table(out)
+    write_frame(model.decompress(read_bytes(file)), out)

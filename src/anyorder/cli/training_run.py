@@ -1,0 +1,81 @@
+"""The options that every fit command has, checked before any training, and what it says at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyorder.cli import show
+from anyorder.cli.options import Json
+from anyorder.cli.paths import check_folder, check_writable
+from anyorder.errors import UserError
+
+if TYPE_CHECKING:
+    from anyorder.modalities.face import FittedModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRun:
+    """Where a run writes, how long it may take, and how it goes on after a stop."""
+
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="MODEL", help="where to write the model")]
+    minutes: Annotated[
+        float | None, typer.Option(help="time budget (2 for a table, else 10, if not given)", show_default=False)
+    ] = None
+    seed: Annotated[int | None, typer.Option(min=0, help="seed of the run (0 if not given)", show_default=False)] = None
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="options from a TOML file (fit: or from a model's card); the command line wins"
+        ),
+    ] = None
+    checkpoint: Annotated[Path | None, typer.Option(metavar="FOLDER", help="keep the state of the run here")] = None
+    resume: Annotated[bool, typer.Option("--resume", help="continue the run in --checkpoint, if there is one")] = False
+    log: Annotated[Path | None, typer.Option(metavar="JSONL", help="write the training curve to this file")] = None
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="write the training curve for TensorBoard")
+    ] = None
+    device: Annotated[str | None, typer.Option(help="auto (the default), cpu or cuda", show_default=False)] = None
+    as_json: Json = False
+
+    def __post_init__(self) -> None:
+        if self.resume and self.checkpoint is None:
+            raise UserError("--resume needs --checkpoint FOLDER: the run to continue")
+        if self.minutes is not None and not self.minutes > 0:
+            raise UserError(f"--minutes must be above 0, got {self.minutes:g}")
+        for path in (self.out, self.log):
+            check_writable(path)
+        check_folder(self.checkpoint, "--checkpoint")
+        check_folder(self.tensorboard, "--tensorboard")
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a fit function that these options stand for; it has its own defaults for the rest."""
+        given = {"minutes": self.minutes, "seed": self.seed, "device": self.device}
+        return {
+            **{name: value for name, value in given.items() if value is not None},
+            "checkpoint": self.checkpoint,
+            "resume": self.resume,
+            "log": self.log,
+            "tensorboard": self.tensorboard,
+            "progress": sys.stderr.isatty() and not self.as_json,
+        }
+
+    def finish(self, model: FittedModel, facts: Mapping[str, Any]) -> None:
+        """Save the model, and print what it was fitted to and how training went."""
+        model.save(self.out)
+        training, scores = model.card.get("training", {}), model.card.get("scores", {})
+        if training.get("interrupted"):
+            kept = f"the best of {training['steps']} steps" if training.get("steps") else "the trees grown so far"
+            show.note(f"interrupted: kept {kept}")
+        result = {"model": str(self.out), **facts}
+        result |= {name: training.get(name) for name in ("seconds", "steps")}
+        if self.as_json:
+            show.print_json({**result, "card": model.card})
+        else:
+            score = f"{show.number(show.plain(scores.get('held_out')))} ({scores.get('unit', 'nats')})"
+            show.print_facts({**result, "score": score})
