@@ -35,10 +35,12 @@ demo-images: $(STAMP)  ## the same for pictures: digits with parts hidden, fille
 test: $(STAMP)  ## run the tests
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)
 
-lint: $(STAMP)  ## style, formatting, types
+lint: $(STAMP)  ## style, formatting, types; a warning for long files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	@find src -name '*.py' -exec wc -l {} + | awk '$$1 > 400 && $$2 != "total" \
+		{print "warning: " $$2 " has " $$1 " lines; is there a second idea in it?"}'
 
 format: $(STAMP)  ## put the code into the house format
 	$(BIN)/ruff check --fix-only --quiet .
@@ -52,7 +54,7 @@ bench-tables: $(STAMP)  ## the imputers people use beside anyorder: one environm
 	$(BIN)/python benchmarks/peers/plot.py
 
 docs: $(STAMP)  ## build the documentation site into site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:  ## remove what can be made again, but not the virtual environment
 	rm -rf site demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

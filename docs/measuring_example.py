@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parent))
-from readme_example import run, write_wine
+from quickstart_example import run, write_wine
 
 PICTURE = Path(__file__).parent / "images" / "next.png"
 ASKED = 70  # the row of the wine that is set aside

@@ -1,7 +1,8 @@
 """Mathematics becomes MathML while the site is built, so that it reads without scripts and without a network.
 
 A hook of MkDocs: it turns what arithmatex marked (``\\( ... \\)`` and ``\\[ ... \\]``) into markup that browsers draw
-themselves.
+themselves. It is here because neither MkDocs nor mkdocstrings typesets mathematics; the usual way is a script loaded
+from elsewhere.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ class Answer:
 
     @property
     def kind(self) -> str:
+        """The kind of the variable: ``continuous``, ``categorical``, ..."""
         return str(self.variable.kind)
 
     @property
@@ -81,6 +82,7 @@ class Answer:
         return values[0] if levels.ndim == 0 else values
 
     def median(self) -> Any:
+        """The value with half of the probability at or below it, for a variable with an order."""
         return self.quantile(0.5)
 
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:

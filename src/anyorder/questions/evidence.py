@@ -30,6 +30,7 @@ class Missing:
 
 
 MISSING = Missing()
+"""The cell is known to be empty: evidence, and not the same as leaving the column out."""
 
 Partial: TypeAlias = Between | OneOf
 """Evidence that leaves a variable some freedom."""

@@ -1,4 +1,4 @@
-"""Gauss-Legendre rules: integrals of smooth functions over an interval from a few values, made once for each size."""
+"""The one table of Gauss-Legendre rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 @cache
 def legendre(count: int) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
-    """Nodes and weights on [-1, 1]. Shared by all callers: not to be written to."""
+    """The Gauss-Legendre rule on [-1, 1]: nodes and weights. Shared by all callers: not to be written to."""
     # Arrays, not tensors: one that is made in inference mode could never meet a gradient again.
     nodes, weights = np.polynomial.legendre.leggauss(count)
     return nodes, weights

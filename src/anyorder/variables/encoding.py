@@ -184,7 +184,7 @@ class Encoding:
         """The encoding that :meth:`to_json` described."""
         schema = Schema.from_json(described["schema"])
         if schema.repeated is not None and len(described["codecs"]) == 1:
-            return cls._alike(_codec_from_json(schema.repeated, described["codecs"][0]), schema)
+            return cls._alike(codec_from_json(schema.repeated, described["codecs"][0]), schema)
         if len(described["codecs"]) != len(schema):
             raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(described['codecs'])}")
         pairs = zip(schema.variables, described["codecs"], strict=True)

@@ -299,8 +299,8 @@ class TextModel(FittedModel):
         ----------
         data
             Any text; characters outside the alphabet are kept aside.
-        calls
-            Network calls for each window, or a measured :meth:`budget`: fewer are quicker and cost bytes.
+        **options
+            ``calls``: network calls for each window, or a measured :meth:`budget`; fewer are quicker and cost bytes.
 
         Returns
         -------

@@ -1,6 +1,6 @@
-"""Run the example of the README and draw its picture: python docs/readme_example.py
+"""Run the commands of the quick start and draw the picture of the first page: python docs/quickstart_example.py
 
-Everything the README shows as output is what this prints (seed 0, one minute of training).
+Everything the quick start shows as output is what this prints (seed 0, one minute of training).
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 from anyorder.cli import main
 
 PICTURE = Path(__file__).parent / "images" / "wine.png"
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parent / "quickstart.md"
 
 
 def commands() -> list[str]:
-    """The lines of the README that start with ``$ ``, in order."""
-    return [line[2:] for line in README.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")]
+    """The lines of the quick start that begin with ``$ ``, in order."""
+    return [line[2:] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")]
 
 
 def write_wine(path: Path) -> None:
