@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
-from scipy import integrate, special
+from scipy import integrate
 
 from anyorder.distributions.quadrature import composite
 from anyorder.support.legendre import legendre
-
-
-@pytest.mark.parametrize("count", [1, 4, 5, 24])
-def test_the_table_is_scipys_and_made_once(count: int) -> None:
-    nodes, weights = legendre(count)
-    expected, shares = special.roots_legendre(count)
-    np.testing.assert_allclose(nodes, expected, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(weights, shares, rtol=0, atol=1e-14)
-    assert legendre(count)[0] is nodes
 
 
 @pytest.mark.parametrize("count", [2, 4, 5])
