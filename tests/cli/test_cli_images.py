@@ -83,7 +83,7 @@ def test_what_is_known_stays_as_it_is_in_the_file(
         ([*given, "-o", str(tmp_path / "o.jpg")], "others change what is known"),
         ([*given, "-o", str(tmp_path / "o.gif")], "must end in one of"),
         ([*given, "-o", strip, "--strip", strip], "both name"),
-        ([*given, "-o", str(tmp_path / "mask.png")], "both name"),
+        ([*given, "-o", str(tmp_path / "mask.png")], "would be lost"),
         ([given[0], "--mask", given[0], "-o", strip], "name two files"),
         ([*given, "-o", strip, "--film", str(tmp_path / "film.mp4")], "must end in .gif"),
         ([*given, "-o", strip, "--missing", "?"], "--missing is for models of tables"),

@@ -20,6 +20,8 @@ from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
 from anyorder.cli.interview import interview
 from anyorder.cli.next import next_
+from anyorder.cli.paths import check_apart
+from anyorder.cli.signatures import with_check
 
 __all__ = ["app", "main"]
 
@@ -44,4 +46,4 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name)(with_check(_command, check_apart))

@@ -11,7 +11,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.options import Count, Evenly, Json, NetworkCalls, Order, Orders, Seed, at_least_one
-from anyorder.cli.paths import check_apart, check_picture, check_writable
+from anyorder.cli.paths import check_picture, check_writable
 from anyorder.cli.pictures import one_picture, read_mask, read_pictures
 from anyorder.errors import UserError
 
@@ -46,7 +46,8 @@ def fill(
     check_writable(film)
     if film is not None and film.suffix.lower() != ".gif":
         raise UserError(f"--film is a GIF: the name must end in .gif, got {str(film)!r}")
-    check_apart(**{"the picture": file, "--mask": mask, "--out": out, "--strip": strip, "--film": film})
+    if file.resolve() == mask.resolve():
+        raise UserError(f"the picture and --mask both name {str(file)!r}: name two files")
     from anyorder.data.picture_files import to_bytes, to_levels, write_picture
     from anyorder.modalities.images import plots
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from anyorder.errors import UserError
 
@@ -39,15 +41,29 @@ def check_picture(path: Path | None, *, exact: bool = False) -> None:
     check_writable(path)
 
 
-def check_apart(**paths: Path | None) -> None:
-    """No two of these name the same file, so that none overwrites another."""
-    seen: dict[Path, str] = {}
-    for name, path in paths.items():
-        if path is None:
-            continue
-        other = seen.setdefault(path.resolve(), name)
-        if other != name:
-            raise UserError(f"{other} and {name} both name {str(path)!r}: name two files")
+WRITTEN = ("out", "plot", "intervals", "strip", "film", "log", "transcript")
+"""The parameters of commands that name files to be written; whatever else is a path is read."""
+
+
+def check_apart(paths: Mapping[str, Any]) -> None:
+    """No file that a command writes is one that it reads or writes otherwise: nothing of the user's is lost.
+
+    A link to a file counts as the file.
+    """
+    named = {name: path for name, path in paths.items() if isinstance(path, Path) and str(path) != "-"}
+    for name in WRITTEN:
+        for other, path in named.items():
+            if name in named and other != name and _same_file(named[name], path):
+                option = f"--{name}"
+                if other in WRITTEN:
+                    raise UserError(f"{option} and --{other} both name {str(path)!r}: name two files")
+                raise UserError(f"{option} names {str(path)!r}, which is read and would be lost: name another file")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    if one.exists() and other.exists():
+        return one.is_file() and one.samefile(other)  # two outputs may go to one device
+    return one.resolve() == other.resolve()
 
 
 def check_table(path: Path | None) -> None:

@@ -52,4 +52,14 @@ def parameters_of(function: Callable[..., Any], **names: Any) -> list[Parameter]
     """What a function or a dataclass takes, with the annotations as objects; ``names`` are not known at run time."""
     hints = typing.get_type_hints(function, localns=names or None, include_extras=True)
     found = inspect.signature(function).parameters.values()
-    return [parameter.replace(annotation=hints[parameter.name]) for parameter in found]
+    return [parameter.replace(annotation=hints.get(parameter.name, parameter.annotation)) for parameter in found]
+
+
+def with_check(command: Callable[..., None], check: Callable[[dict[str, Any]], None]) -> Callable[..., None]:
+    """The command, run only if its arguments, by name, pass the check."""
+
+    def run(**values: Any) -> None:
+        check(values)
+        command(**values)
+
+    return with_signature(run, parameters_of(command), inspect.getdoc(command) or "")

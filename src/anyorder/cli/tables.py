@@ -24,7 +24,7 @@ from anyorder.cli.options import (
     UnseenValues,
     at_least_one,
 )
-from anyorder.cli.paths import check_apart, check_table, check_writable
+from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names, write_set
 
@@ -70,7 +70,6 @@ def fill(
         raise UserError("--intervals CSV and --held-out TABLE belong together: rows that the model has not seen")
     check_table(out)
     check_table(intervals)
-    check_apart(**{"--out": out, "--intervals": intervals})
     marks = (*model.schema.missing, *(missing or ()))
     frame = read_frame(file, marks)
     if intervals is not None and held_out is not None:
