@@ -1,4 +1,7 @@
-"""Ctrl-C that waits for a good moment: the first one is noted, the second one interrupts at once."""
+"""Ctrl-C that waits for a good moment: the first one is noted, the second one interrupts at once.
+
+SIGTERM is how Slurm, Kubernetes and systemd say the same, so it counts as Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from types import FrameType
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed."""
+    """Whether the work was asked to end."""
 
     requested: bool = False
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Note Ctrl-C instead of raising it, so that work in progress ends whole. Only the main thread can do this."""
+    """Note Ctrl-C and SIGTERM, so that work in progress ends whole. Only the main thread can do this."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
@@ -30,8 +33,9 @@ def deferred_interrupt() -> Iterator[Interrupt]:
             raise KeyboardInterrupt
         interrupt.requested = True
 
-    before = signal.signal(signal.SIGINT, note)
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python
