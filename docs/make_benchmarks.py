@@ -41,13 +41,13 @@ NOTES: dict[str, tuple[str | None, str]] = {
     ),
     "image_modes_fashion_mnist.json": (
         "131a242",
-        "The description (`about`) was edited by hand after the run, and has been taken out; the head of "
-        "`benchmarks/pictures/modes.py` describes the experiment.",
+        "As first committed; a later edit of the description by hand is undone. How far two trainings of one row are "
+        "apart was not measured, whatever the description says of it.",
     ),
     "image_modes_binarized_mnist.json": (
         "2d2484f",
-        "The description (`about`) was edited by hand after the run, and has been taken out; the head of "
-        "`benchmarks/pictures/modes.py` describes the experiment.",
+        "As first committed; a later edit of the description by hand is undone. How far two trainings of one row are "
+        "apart was not measured, whatever the description says of it.",
     ),
     "image_nll_binarized_mnist.json": (
         "2d2484f",

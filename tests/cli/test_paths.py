@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 from pathlib import Path
 
 import pytest
+
+from anyorder.cli import COMMANDS
+from anyorder.cli.paths import WRITTEN, check_apart
+from anyorder.cli.signatures import with_check
 
 from commands import refused
 
@@ -55,3 +60,15 @@ def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[s
     line = "fit d.csv -o new.anyorder --log new.anyorder"
     assert "--out and --log both name" in refused(capsys, *line.split())
     assert not (folder / "new.anyorder").exists()
+
+
+READ = {"model", "table", "corpus", "pictures", "file", "mask", "queries", "held_out", "config", "costs"}
+FOLDERS = {"checkpoint", "tensorboard"}
+
+
+def test_every_path_of_every_command_is_known_as_read_or_written() -> None:
+    """An option that writes and is not listed would not be kept from writing over an input."""
+    for name, command in COMMANDS.items():
+        for parameter in inspect.signature(with_check(command, check_apart)).parameters.values():
+            if "Path" in str(parameter.annotation):
+                assert parameter.name in READ | FOLDERS | set(WRITTEN), f"anyorder {name}: list {parameter.name!r}"
