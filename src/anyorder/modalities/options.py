@@ -15,8 +15,6 @@ from anyorder.networks import networks
 from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 
-NETWORKS = "'residual_mlp', 'causal_transformer' or 'unet'"
-
 
 def named(name: str) -> Any:
     """A field that describes a component: its ``name`` and its options."""
@@ -43,7 +41,8 @@ class FitOptions:
         check_fields(self, within={"validation_share": "(0, 1)"})
         kind = networks.of(self.network)
         if not kind.trainable:
-            raise UserError(f"the network {kind.name!r} is not trained; choose one that is, such as {NETWORKS}")
+            others = [name for name in networks.names() if networks.get(name).trainable]
+            raise UserError(f"the network {kind.name!r} is not trained; choose one that is: {', '.join(others)}")
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, **said: Any) -> Self:
