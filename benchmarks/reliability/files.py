@@ -157,19 +157,22 @@ def _number(name: str) -> int:
     return zlib.crc32(name.encode())
 
 
-def cases(seed: int, names: Sequence[str]) -> Iterator[Case]:
-    """Cases without end: every damage of every kind in turn, each turn in an order of its own."""
+def cases(seed: int, names: Sequence[str], damage: str = "") -> Iterator[Case]:
+    """Cases without end: every damage of every kind in turn, each turn in an order of its own.
+
+    ``damage``: only those ways of damaging a file that begin like this.
+    """
     rng = np.random.default_rng(seed)
     pairs = []
     for kind in (_kinds()[name] for name in names):
-        crafted = list(CRAFTED[kind.form])
-        repeated = max(1, OFTEN // len(crafted))
+        crafted = [name for name in CRAFTED[kind.form] if name.startswith(damage)]
+        repeated = max(1, OFTEN // len(CRAFTED[kind.form]))
         pairs += [(kind.name, name, number, repeated) for name in crafted for number in range(repeated)]
-        pairs += [(kind.name, name, 0, 1) for name in BLIND]
+        pairs += [(kind.name, name, 0, 1) for name in BLIND if name.startswith(damage)]
     for turn in itertools.count():
         for index in rng.permutation(len(pairs)):
-            name, damage, number, repeated = pairs[index]
-            yield Case(name, damage, seed, turn * repeated + number)
+            name, how, number, repeated = pairs[index]
+            yield Case(name, how, seed, turn * repeated + number)
 
 
 def figures(found: Sequence[Verdict[Case]], *, by_damage: bool) -> list[dict[str, Any]]:
@@ -226,7 +229,8 @@ def main(
     seed: Annotated[int, typer.Option(min=0, help="which damage")] = 0,
     minutes: Annotated[float | None, typer.Option(help="begin no file after so long")] = None,
     workers: Annotated[int, typer.Option(min=1)] = 2,
-    only: Annotated[str, typer.Option(help="kinds of files that begin like this")] = "",
+    only: Annotated[str, typer.Option(help="kinds or families of files that begin like this")] = "",
+    damage: Annotated[str, typer.Option(help="ways of damaging them that begin like this")] = "",
     case: Annotated[str, typer.Option(help="KIND/DAMAGE/NUMBER: one case again, in this process")] = "",
     keep: Annotated[
         Path | None, typer.Option(help="keep the whole files here, and those that failed; use them again")
@@ -237,21 +241,21 @@ def main(
     """Attack so many files and print the figures of each family; exit status 1 if any of them failed."""
     record = Record(json, smoke=smoke)
     os.environ.setdefault("MPLBACKEND", "Agg")
-    names = [name for name in _kinds() if name.startswith(only)]
+    names = [name for name, kind in _kinds().items() if name.startswith(only) or kind.family.startswith(only)]
     if smoke:
         names = [name for name in names if name in SMALL or _kinds()[name].form != "tensors"]
         count = min(count, 60)
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         if case:
-            kind, damage, number = case.split("/")
+            kind, how, number = case.split("/")
             names = [name for name in _kinds() if name in (kind, *SMALL) or _kinds()[name].form == _kinds()[kind].form]
             write_whole(folder, names)
-            one_case(Case(kind, damage, seed, int(number)), folder)
+            one_case(Case(kind, how, seed, int(number)), folder)
             return
         write_whole(folder, names if only == "" else [*names, *(name for name in SMALL if name not in names)])
         print(f"seed {seed}: {count} files of {len(names)} kinds")
-        wanted = itertools.islice(cases(seed, names), count)
+        wanted = itertools.islice(cases(seed, names, damage), count)
         found = list(verdicts(Attack(folder), wanted, Limits(), workers=workers, minutes=minutes, preload=PRELOAD))
         if keep is not None:
             for one in found:
