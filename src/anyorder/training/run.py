@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from anyorder.errors import UserError, checked_seed
 
 
@@ -23,17 +21,3 @@ def run_folder(path: Path) -> Path:
         raise UserError(f"checkpoint must be a folder, but {str(path)!r} is a file; name another")
     path.mkdir(parents=True, exist_ok=True)
     return path
-
-
-def chosen_device(name: str) -> torch.device:
-    """The device of that name; ``auto`` is CUDA where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device, dtype=torch.float64)  # the expert and the lattices need double precision
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise UserError(
-            f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
-        ) from error
-    return device
