@@ -18,13 +18,14 @@ from anyorder.masking import Masking
 from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
+from anyorder.support.devices import chosen_device
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.progress import training_bar
 from anyorder.training.rows import RowSource
-from anyorder.training.run import check_run, chosen_device, run_folder
+from anyorder.training.run import check_run, run_folder
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from anyorder.errors import UserError, checked_seed
 from anyorder.support.atomic import WriteError, check_place
 
@@ -28,17 +26,3 @@ def run_folder(path: Path, option: str = "checkpoint") -> Path:
         raise WriteError(f"{option}: the folder {str(path)!r} cannot be made: {error.strerror}") from error
     check_place(path / "anyorder")
     return path
-
-
-def chosen_device(name: str) -> torch.device:
-    """The device of that name; ``auto`` is CUDA where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device, dtype=torch.float64)  # the expert and the lattices need double precision
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise UserError(
-            f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
-        ) from error
-    return device
