@@ -16,7 +16,7 @@ from jaxtyping import Int, UInt8
 
 from anyorder.data.origin import Origin, extract, fetch, find
 from anyorder.data.unpacking import read_bytes
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 
 Pictures: TypeAlias = UInt8[np.ndarray, "pictures height width *channels"]
 
@@ -153,6 +153,7 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
     most = int(array.max()) + 1
     if levels is None:
         levels = 2 if most <= 2 else most if most <= 32 else 256
+    levels = whole("levels", levels, 2)
     if not 2 <= levels <= 256 or most > levels:
         raise UserError(f"levels must lie in 2..256 and hold every pixel (the greatest is {most - 1}), got {levels}")
     return array.astype(np.uint8), levels

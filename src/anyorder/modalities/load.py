@@ -9,6 +9,7 @@ from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.texts.model import TextModel
 from anyorder.model.checkpoint import load_model
+from anyorder.support.devices import chosen_device
 
 FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
 
@@ -24,7 +25,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     path
         What ``save`` or ``anyorder fit`` wrote.
     device
-        Where the model computes: ``"cpu"``, ``"cuda"``, ...
+        Where the model computes: ``"cpu"``, ``"cuda"``, ...; ``"auto"`` takes a graphics processor where there is one.
 
     Returns
     -------
@@ -36,7 +37,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     >>> ao.load(folder / "again.anyorder").log_prob(frame).equals(model.log_prob(frame))
     True
     """
-    core, card = load_model(path, device=device)
+    core, card = load_model(path, device=str(chosen_device(device)))
     modality = card.get("modality")
     if modality not in FACES:
         raise UserError(

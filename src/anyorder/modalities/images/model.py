@@ -25,6 +25,7 @@ from anyorder.model.few_steps import Budget, InGroups, cheapest, sampler_for
 from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import draws as drawn_rows
 from anyorder.query import Query
+from anyorder.support.memory import check_room
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ class ImageModel(FittedModel):
         """
         stack, given = self._question(picture, known)
         draws = whole("draws", draws)
+        check_room("draws", draws, stack.size)
         core = self._in(mode)
         sampler = sampler_for(core, steps, order, temperature, noun="steps")
         values, query = encoded(core, stack).repeat(draws, 1), Query(given, ~given).repeat(draws)
