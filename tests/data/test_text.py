@@ -129,3 +129,8 @@ def test_packed_corpora_that_are_broken_or_locked_or_too_large(tmp_path: Path, m
     (tmp_path / "locked.zip").write_bytes(locked)
     with pytest.raises(UserError, match="password required"):
         read_corpus(tmp_path / "locked.zip")
+
+
+def test_a_device_is_no_corpus() -> None:
+    with pytest.raises(UserError, match="it is a device"):
+        read_corpus(Path("/dev/zero"))

@@ -20,7 +20,7 @@ import pandas as pd
 
 from anyorder.data.delimited import read_delimited
 from anyorder.data.frames import as_pandas
-from anyorder.data.unpacking import opened
+from anyorder.data.unpacking import opened, read_bytes
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path
 from anyorder.support.csv_rows import without_formula
@@ -45,7 +45,7 @@ def read_table(
             return _read_parquet(file)
         delimiter = delimiter or TEXT_SUFFIXES[suffix]
         if not file.is_file():  # a pipe can be read only once
-            return _from_bytes(file.read_bytes(), repr(str(path)), missing, delimiter)
+            return _from_bytes(read_bytes(file), repr(str(path)), missing, delimiter)
         size = file.stat().st_size * (UNPACKS_TO if zipped else 1)
         return read_delimited(partial(opened, file), repr(str(path)), missing, delimiter, size)
     except FileNotFoundError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import stat
 import struct
 import zipfile
 import zlib
@@ -48,6 +49,9 @@ _DAMAGE = (
 def opened(path: Path) -> Iterator[BinaryIO]:
     """The bytes of a file from its beginning, unpacked if its ending says that it is packed."""
     ending = path.suffix.lower()
+    mode = path.stat().st_mode
+    if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+        raise UserError(f"cannot read {str(path)!r}: it is a device, which may never end; a file was expected")
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
         if ending not in ENDINGS:
