@@ -18,13 +18,14 @@ from anyorder.masking import Masking
 from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
+from anyorder.support.devices import chosen_device
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.progress import training_bar
 from anyorder.training.rows import RowSource
-from anyorder.training.run import check_run, chosen_device, run_folder
+from anyorder.training.run import check_run, run_folder
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def training_facts(core: AnyOrderModel, one: Trainer | None, seconds: float) -> 
     return {
         "steps": one.progress.step if one else 0,
         "best_step": one.progress.best_step if one else 0,
+        "diverged": one.progress.diverged if one else 0,
         "interrupted": one.progress.interrupted if one else False,
         "seconds": round(seconds, 2),
         "parameters": sum(parameter.numel() for parameter in core.parameters()),

@@ -10,6 +10,7 @@ from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.texts.model import TextModel
 from anyorder.model.checkpoint import load_model
 from anyorder.support.boundary import reading
+from anyorder.support.devices import chosen_device
 
 FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
 
@@ -25,7 +26,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     path
         What ``save`` or ``anyorder fit`` wrote.
     device
-        Where the model computes: ``"cpu"``, ``"cuda"``, ...
+        Where the model computes: ``"cpu"``, ``"cuda"``, ...; ``"auto"`` takes a graphics processor where there is one.
 
     Returns
     -------
@@ -37,7 +38,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     >>> ao.load(folder / "again.anyorder").log_prob(frame).equals(model.log_prob(frame))
     True
     """
-    core, card = load_model(path, device=device)
+    core, card = load_model(path, device=str(chosen_device(device)))
     modality = card.get("modality")
     if not isinstance(modality, str) or modality not in FACES:
         raise UserError(

@@ -26,6 +26,7 @@ from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import draws as drawn_rows
 from anyorder.query import Query
 from anyorder.support.boundary import field
+from anyorder.support.memory import check_room
 
 MOST_LEVELS = 256  # of a pixel, which is a byte
 
@@ -129,6 +130,7 @@ class ImageModel(FittedModel):
         """
         stack, given = self._question(picture, known)
         draws = whole("draws", draws)
+        check_room("draws", draws, stack.size)
         core = self._in(mode)
         sampler = sampler_for(core, steps, order, temperature, noun="steps")
         values, query = encoded(core, stack).repeat(draws, 1), Query(given, ~given).repeat(draws)

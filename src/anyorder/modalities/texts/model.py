@@ -28,6 +28,7 @@ from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, se
 from anyorder.model.speculative import Drafted
 from anyorder.query import Query
 from anyorder.support.boundary import field
+from anyorder.support.memory import check_room
 from anyorder.tasks.compression import compress_text, decompress_text
 
 
@@ -112,6 +113,7 @@ class TextModel(FittedModel):
         holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
         codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
         count, filled = 1 if draws is None else whole("draws", draws), tuple(np.flatnonzero(holes).tolist())
+        check_room("draws", count, len(codes))
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
         generator = seeded(self.core, seed)
@@ -170,6 +172,7 @@ class TextModel(FittedModel):
         if drafts is not None and (calls is not None or order == "confidence"):
             raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
         n = whole("n", n)
+        check_room("n", n, self.length)
         start = self.alphabet.check(beginning)
         size = self.length if length is None else whole("length", length)
         if not len(start) < size <= self.length:
