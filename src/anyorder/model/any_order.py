@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from anyorder.errors import UserError
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank, shared
 from anyorder.networks import Network, networks
@@ -41,6 +43,7 @@ class AnyOrderModel(nn.Module):
         self.network = network
         self.heads = HeadBank(heads_)
         self.protocol = protocol
+        self.former_digest: str | None = None  # of a model from a file of version 1 that had to be changed: what it was
 
     @classmethod
     def build(
@@ -99,6 +102,7 @@ class AnyOrderModel(nn.Module):
             ],
             "network": describe(self.network),
             "protocol": describe(self.protocol),
+            **({} if self.former_digest is None else {"former_digest": self.former_digest}),
         }
 
     @classmethod
@@ -109,7 +113,9 @@ class AnyOrderModel(nn.Module):
             runs = [[heads.build(run["head"])] * run["variables"] for run in description["heads"]]
             heads_ = list(itertools.chain.from_iterable(runs))
             network = networks.build(description["network"], layout=layout_of(encoding.schema, heads_))
-        return cls(encoding, network, heads_, protocols.build(description["protocol"]))
+        model = cls(encoding, network, heads_, protocols.build(description["protocol"]))
+        model.former_digest = _sha256(description.get("former_digest"))
+        return model
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
@@ -202,6 +208,13 @@ class AnyOrderModel(nn.Module):
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values
+
+
+def _sha256(digits: object) -> str | None:
+    """Digits of a SHA-256, or None where there are none."""
+    if digits is not None and not (isinstance(digits, str) and re.fullmatch("[0-9a-f]{64}", digits)):
+        raise UserError(f"former_digest must be 64 hexadecimal digits, got {digits!r:.80}")
+    return digits
 
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:

@@ -104,11 +104,13 @@ def _from_bytes(data: bytes, where: str) -> tuple[dict[str, Tensor], dict[str, A
         metadata = json.loads(data[LENGTH:end]).get("__metadata__", {})
     except (SafetensorError, ValueError) as error:
         raise UserError(f"{where} is not an anyorder file, or it is damaged ({error}); fit or copy it again") from error
-    return tensors, _header(tensors, metadata, where)
+    return _checked(tensors, metadata, where)
 
 
-def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) -> dict[str, Any]:
-    """The words that came with the tensors, once it is certain that both are ours and whole."""
+def _checked(
+    tensors: dict[str, Tensor], metadata: dict[str, str], where: str
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the words that came with them, once it is certain that both are ours and whole."""
     if metadata.get("format") != FORMAT:
         raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
     version = int(found) if (found := metadata.get("version", "")).isdecimal() else 0
@@ -118,7 +120,7 @@ def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) ->
     if version < 1 or _digest(tensors, words) != metadata.get("sha256"):
         raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
     header: dict[str, Any] = json.loads(words)
-    return as_version_2(header) if version == 1 else header
+    return as_version_2(tensors, header) if version == 1 else (tensors, header)
 
 
 def _digest(tensors: dict[str, Tensor], words: str) -> str:
