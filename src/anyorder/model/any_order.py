@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -44,6 +45,7 @@ class AnyOrderModel(nn.Module):
         self.network = network
         self.heads = HeadBank(heads_)
         self.protocol = protocol
+        self.former_digest: str | None = None  # of a model from a file of version 1 that had to be changed: what it was
 
     @classmethod
     def build(
@@ -102,6 +104,7 @@ class AnyOrderModel(nn.Module):
             ],
             "network": describe(self.network),
             "protocol": describe(self.protocol),
+            **({} if self.former_digest is None else {"former_digest": self.former_digest}),
         }
 
     @classmethod
@@ -120,7 +123,9 @@ class AnyOrderModel(nn.Module):
         with field("protocol"):
             protocol = protocols.build(description["protocol"])
             protocol.keys(torch.ones(1, len(heads_), dtype=torch.bool), torch.Generator())  # refuses other numbers
-        return cls(encoding, network, heads_, protocol)
+        model = cls(encoding, network, heads_, protocol)
+        model.former_digest = _sha256(description.get("former_digest"))
+        return model
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
@@ -234,6 +239,13 @@ def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | No
     if len(found) != len(schema):
         raise UserError(f"there are heads for {len(found)} of {len(schema)} variables")
     return found
+
+
+def _sha256(digits: object) -> str | None:
+    """Digits of a SHA-256, or None where there are none."""
+    if digits is not None and not (isinstance(digits, str) and re.fullmatch("[0-9a-f]{64}", digits)):
+        raise UserError(f"former_digest must be 64 hexadecimal digits, got {digits!r:.80}")
+    return digits
 
 
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:

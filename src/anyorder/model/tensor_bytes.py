@@ -45,7 +45,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:
         tensors = tensors_in(data)
     except Exception as error:  # whatever a parser makes of bytes that are none of ours
         raise UserError(f"{FOREIGN} ({reason_of(error)}); fit or copy it again") from error
-    return tensors, _header(tensors, metadata)
+    return _checked(tensors, metadata)
 
 
 def header_end(start: bytes, size: int) -> int:
@@ -69,8 +69,8 @@ def _in_order(words: bytes) -> bytes:
     return ordered if len(ordered) == len(words) else words
 
 
-def _header(tensors: dict[str, Tensor], metadata: dict[str, str]) -> dict[str, Any]:
-    """The words that came with the tensors, once it is certain that both are ours and whole."""
+def _checked(tensors: dict[str, Tensor], metadata: dict[str, str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors and the words that came with them, once it is certain that both are ours and whole."""
     if metadata.get("format") != FORMAT:
         raise UserError("it is a safetensors file, but not one of anyorder's")
     found = metadata.get("version", "")
@@ -86,7 +86,7 @@ def _header(tensors: dict[str, Tensor], metadata: dict[str, str]) -> dict[str, A
     header = read_json(words, finite=False)  # a score in the card may be none
     if not isinstance(header, dict):
         raise UserError(f"its header must be an object, got {header!r:.80}")
-    return as_version_2(header) if version == 1 else header
+    return as_version_2(tensors, header) if version == 1 else (tensors, header)
 
 
 def _digest(tensors: dict[str, Tensor], words: str) -> str:
