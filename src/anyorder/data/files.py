@@ -15,9 +15,10 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -69,8 +70,17 @@ def write_table(frame: Any, path: str | os.PathLike[str]) -> None:
             with _parquet_errors("write", str(path)):
                 table.to_parquet(beside)
         else:
-            compression: Any = {"method": "gzip", "mtime": 0} if zipped else None  # the same table, the same bytes
-            table.to_csv(beside, index=False, sep=TEXT_SUFFIXES[suffix] or ",", compression=compression)
+            with _text_file(beside, zipped) as file:
+                table.to_csv(file, index=False, sep=TEXT_SUFFIXES[suffix] or ",")
+
+
+@contextmanager
+def _text_file(path: Path, zipped: bool) -> Iterator[TextIO]:
+    with ExitStack() as open_files:
+        file: Any = open_files.enter_context(path.open("wb"))
+        if zipped:  # with neither the time nor the name of the temporary file: the same table, the same bytes
+            file = open_files.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+        yield open_files.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline=""))
 
 
 def _suffix(file: Path) -> tuple[str, bool]:
