@@ -7,6 +7,7 @@ that cannot be read, or are smaller than the others, are refused. Pillow is an e
 
 from __future__ import annotations
 
+import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,8 +126,10 @@ def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     check_written(path)
     image = pillow().fromarray(to_bytes(picture, levels))
     kind = WRITTEN[path.suffix.lower()]
+    content = io.BytesIO()  # Pillow does not notice a disk that takes only the beginning of a JPEG
+    image.save(content, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
     with atomic_path(path) as beside:
-        image.save(beside, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
+        beside.write_bytes(content.getvalue())
 
 
 def _plain(picture: Any) -> tuple[Any, str]:
