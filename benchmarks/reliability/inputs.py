@@ -442,6 +442,8 @@ def commands(inputs: Inputs) -> list[str]:
             words += [inputs.some(option.flags), *([] if option.switch else [value])]
     if name in TRAINING[1:] and "--preset" not in words:
         words += ["--preset", "tiny"]  # one step of the others takes seconds
+    if name == "fit-text" and "--length" not in words:
+        words += ["--length", "12"]
     if name in TRAINING:
         words += ["--minutes", inputs.some(MINUTES)]
     if inputs.often(0.05):
