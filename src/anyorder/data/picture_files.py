@@ -8,6 +8,7 @@ large pictures only one at a time is in memory, until it is scaled down. Pillow 
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -177,8 +178,10 @@ def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     check_written(path)
     image = pillow().fromarray(to_bytes(picture, levels))
     kind = WRITTEN[path.suffix.lower()]
+    content = io.BytesIO()  # Pillow does not notice a disk that takes only the beginning of a JPEG
+    image.save(content, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
     with atomic_path(path) as beside:
-        image.save(beside, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
+        beside.write_bytes(content.getvalue())
 
 
 def _plain(picture: Any) -> tuple[Any, str]:
