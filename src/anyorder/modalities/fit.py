@@ -142,6 +142,7 @@ def training_facts(core: AnyOrderModel, one: Trainer | None, seconds: float) -> 
     return {
         "steps": one.progress.step if one else 0,
         "best_step": one.progress.best_step if one else 0,
+        "diverged": one.progress.diverged if one else 0,
         "interrupted": one.progress.interrupted if one else False,
         "seconds": round(seconds, 2),
         "parameters": sum(parameter.numel() for parameter in core.parameters()),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,9 +65,10 @@ def style(axes: Axes) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the picture; its ending says the format."""
+    """Write the picture, whole or not at all; its ending says the format."""
     check_format(path)
-    figure.savefig(path, dpi=144)
+    with atomic_path(path) as beside:
+        figure.savefig(beside, dpi=144, format=path.suffix[1:].lower())
 
 
 def check_format(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anyorder.errors import UserError, checked_seed
+from anyorder.support.atomic import WriteError, check_place
 
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
@@ -15,9 +16,13 @@ def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
     return checked
 
 
-def run_folder(path: Path) -> Path:
-    """The folder that keeps the state of a run, made if need be."""
+def run_folder(path: Path, option: str = "checkpoint") -> Path:
+    """The folder that keeps the state of a run, made if need be, and found to be one that can be written into."""
     if path.is_file():
-        raise UserError(f"checkpoint must be a folder, but {str(path)!r} is a file; name another")
-    path.mkdir(parents=True, exist_ok=True)
+        raise UserError(f"{option} must be a folder, but {str(path)!r} is a file; name another")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"{option}: the folder {str(path)!r} cannot be made: {error.strerror}") from error
+    check_place(path / "anyorder")
     return path

@@ -7,6 +7,7 @@ the network first, since the trees grow in its encoding.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ def fit_engine(job: Job) -> Fitted:
     interrupted = any(one.progress.interrupted for one in trainers)
     scores: dict[str, Any] = {"unit": "nats per cell, held-out rows, random queries"}
     if winner is not None:
-        scores["encodings"] = {one.label: one.progress.best for one in trainers}
+        scores["encodings"] = {one.label: _finite(one.progress.best) for one in trainers}
         scores["held_out"] = winner.progress.best
     chosen = winner.label if winner else job.options.encoding
     if winner is not None and (engine == "neural" or interrupted):
@@ -80,6 +81,11 @@ def fit_engine(job: Job) -> Fitted:
         interrupted = interrupted or stopped
     training = {**training_facts(core, winner, job.run.seconds), "engine": engine, "interrupted": interrupted}
     return Fitted(core, chosen, training, scores)
+
+
+def _finite(score: float) -> float | None:
+    """The score, or None for an encoding that only diverged: JSON has no infinity."""
+    return score if math.isfinite(score) else None
 
 
 def _trees_help(job: Job) -> bool:
