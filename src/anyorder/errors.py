@@ -7,14 +7,21 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+LONGEST = 2000  # characters of a message
 SEEDS = 2**63  # so many seeds there are: 0 and up, as torch's generators take them
 
 
 class UserError(ValueError):
     """A mistake in what was asked or given, never a fault of the library.
 
-    The command line prints its message as one line and exits with status 2.
+    The command line prints its message as one line and exits with status 2. A message that quotes a very long text is
+    cut in its middle.
     """
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > LONGEST:
+            message = f"{message[: LONGEST // 2]} [...] {message[-LONGEST // 2 :]}"
+        super().__init__(message)
 
 
 def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: str = "names") -> str:
@@ -35,10 +42,12 @@ def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: st
     return f"valid {noun}: {shown}{more}"
 
 
-def whole(name: str, value: object, least: int = 1) -> int:
-    """``value`` as an int, where it is a whole number from ``least`` up; one out of an array will do."""
+def whole(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """``value`` as an int, where it is a whole number from ``least`` up to ``most``; one out of an array will do."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    if most is not None and int(value) > most:
+        raise UserError(f"{name} must be a whole number, {most} at most, got {value!r}")
     return int(value)
 
 
@@ -50,8 +59,26 @@ def checked_seed(value: object) -> int:
     return seed
 
 
+def inside(value: object, interval: str) -> bool:
+    """Whether a value is a number in an interval, written as ``[0, 1)`` or ``(0, inf]``; NaN and booleans are in none.
+
+    >>> inside(0.5, "(0, 1]"), inside(0, "(0, 1]"), inside("0.5", "(0, 1]")
+    (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no float can hold
+        number = -math.inf if str(value).startswith("-") else math.inf
+    above = low <= number if interval[0] == "[" else low < number
+    below = number <= high if interval[-1] == "]" else number < high
+    return above and below
+
+
 def positive(name: str, value: object) -> float:
     """``value`` as a float, where it is a finite number above zero; one out of an array will do."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if not isinstance(value, Real) or not inside(value, "(0, inf)"):
         raise UserError(f"{name} must be a finite number above 0, got {value!r}")
     return float(value)

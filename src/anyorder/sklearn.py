@@ -111,7 +111,7 @@ class _TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ship
         return tags
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return _drawn_seed(self.random_state)
 
     def _read(self, X: Any, *, reset: bool) -> tuple[Any, pd.DataFrame]:
         """The input as an array or a frame, checked as scikit-learn does, and as a frame of pandas."""
@@ -398,13 +398,20 @@ class AnyOrderDensity(DensityMixin, _TableEstimator):  # type: ignore[misc]
         (5, 4)
         """
         check_is_fitted(self)
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        drawn = self.model_.sample(n_samples, seed=seed)
+        drawn = self.model_.sample(n_samples, seed=_drawn_seed(random_state))
         if self._form is None:
             names = [f"x{index}" for index in range(self.n_features_in_)]
             return _as_array(drawn.reindex(columns=names), np.dtype(np.float64))
         names = [str(name) for name in nw.from_native(self._form).columns]
         return like_input(drawn.reindex(columns=names), self._form)
+
+
+def _drawn_seed(random_state: Any) -> int:
+    """A seed of ours from what scikit-learn takes for one: None, an int or a generator."""
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise UserError(f"random_state: {error}; give None, a whole number below 2**32 or a RandomState") from error
 
 
 def _name(key: Any, names: list[str]) -> Any:

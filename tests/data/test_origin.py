@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.server
 import io
+import re
 import sys
 import tarfile
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from anyorder.data import density_sets, images, text
 from anyorder.data.origin import Origin, cache_folder, data_folders, extract, fetch, find
 from anyorder.errors import UserError
 
@@ -58,15 +60,36 @@ def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize("kind", ["md5", "sha256"])
-def test_fetches_once_checks_and_keeps(server: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
-    origin = Origin(f"{server}/set", "sub/set.bin", f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}")
+SUM = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
+
+
+def test_fetches_once_checks_and_keeps(server: str, capsys: pytest.CaptureFixture[str]) -> None:
+    origin = Origin(f"{server}/set", "sub/set.bin", SUM)
     before = Handler.asked
     path = fetch(origin)
     assert path == cache_folder() / "sub" / "set.bin" and path.read_bytes() == CONTENT
     assert fetch(origin, show=False) == path and Handler.asked == before + 1
     assert [file.name for file in path.parent.iterdir()] == ["set.bin"]
     assert capsys.readouterr().out == ""  # the bar stands on standard error
+
+
+@pytest.mark.parametrize("checksum", ["", f"md5:{hashlib.md5(CONTENT).hexdigest()}"])
+def test_nothing_is_fetched_without_a_sha256(server: str, checksum: str) -> None:
+    before = Handler.asked
+    with pytest.raises(UserError, match=r"no SHA-256 is known.*by hand.*ANYORDER_DATA"):
+        fetch(Origin(f"{server}/set", "set.bin", checksum), show=False)
+    assert Handler.asked == before
+
+
+def test_every_public_set_that_is_fetched_has_a_sha256() -> None:
+    origins = [value for module in (images, text, density_sets) for value in vars(module).values()]
+    sums = {origin.file: origin.checksum for origin in origins if isinstance(origin, Origin)}
+    for files in images.CHECKSUMS.values():
+        sums |= files
+    by_hand = {density_sets.MAF.file, density_sets.UCI_GAS.file}  # fetch refuses them
+    assert len(sums) > 10
+    for file, checksum in sums.items():
+        assert re.fullmatch(r"sha256:[0-9a-f]{64}", checksum) or file in by_hand, file
 
 
 def test_a_wrong_checksum_leaves_nothing(server: str) -> None:
@@ -85,7 +108,7 @@ def test_a_file_put_there_by_hand_is_checked_too(server: str) -> None:
 
 @pytest.mark.parametrize("path", ["/packed", "/endless"])
 def test_files_come_as_they_lie_on_the_server(server: str, path: str) -> None:
-    origin = Origin(server + path, "set.gz", f"sha256:{hashlib.sha256(CONTENT).hexdigest()}")
+    origin = Origin(server + path, "set.gz", SUM)
     assert fetch(origin).read_bytes() == CONTENT
 
 
@@ -101,13 +124,13 @@ def test_the_cache_is_where_the_system_has_it(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(("path", "reason"), [("/missing", "404"), ("/short", r"1000 bytes read, \d+ more expected")])
 def test_a_failed_fetch_says_what_to_do_and_leaves_nothing(server: str, path: str, reason: str) -> None:
     with pytest.raises(UserError, match=rf"{reason}.*by hand.*ANYORDER_DATA"):
-        fetch(Origin(server + path, "set.bin"), show=False)
+        fetch(Origin(server + path, "set.bin", SUM), show=False)
     assert list(cache_folder().iterdir()) == []
 
 
 def test_nobody_answers() -> None:
     with pytest.raises(UserError, match=r"from http://127\.0\.0\.1:9/x \(\[Errno \d+\] [^;]*\); fetch"):
-        fetch(Origin("http://127.0.0.1:9/x", "x"), show=False)
+        fetch(Origin("http://127.0.0.1:9/x", "x", SUM), show=False)
 
 
 def test_other_addresses_and_sums_are_refused() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,9 +19,11 @@ import torch
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality
 from anyorder.protocols import Canonical
+from anyorder.training.loop import Trainer
 from anyorder.training.objectives import Scores
 from anyorder.training.options import Options
 
+from disks import no_file_above
 from small_runs import QUICK, same_weights, small_trainer, weights_of
 
 
@@ -136,6 +141,26 @@ def test_ctrl_c_keeps_the_best_model_so_far(tmp_path: Path) -> None:
     assert model.log_prob_beside(values, torch.zeros(1, 4, dtype=torch.bool)).isfinite().all()
 
 
+def test_a_run_that_was_asked_to_end_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    trainer, again, whole = small_trainer(checkpoint=path), small_trainer(checkpoint=path), small_trainer()
+    step = trainer._step
+
+    def interrupted() -> None:
+        step()
+        if trainer.progress.step == 15:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    trainer._step = interrupted  # type: ignore[method-assign]
+    assert trainer.run().validated == 15  # for the model that it leaves
+    again.resume(path)
+    whole.run(share=15 / 40)
+    for one in (again.progress, whole.progress):
+        one.seconds = 0.0
+    assert again.progress == whole.progress
+    assert same_weights(again.best, whole.best)
+
+
 def test_second_ctrl_c_stops_at_once() -> None:
     trainer = small_trainer(replace(QUICK, steps=1000))
 
@@ -167,8 +192,112 @@ def test_checkpoint_knows_its_run(tmp_path: Path, change: str) -> None:
 
 
 def test_one_absurd_held_out_cell_does_not_decide() -> None:
-    scores = Scores(torch.tensor([[-1.0, -torch.inf], [torch.nan, -2.0]]), torch.zeros(2, 2), torch.ones(2, 2))
+    scores = Scores(torch.tensor([[-1.0, -torch.inf], [-60.0, -2.0]]), torch.zeros(2, 2), torch.ones(2, 2))
     assert scores.total(-50.0) == (-103.0, 4.0)
+
+
+def test_a_held_out_cell_without_a_score_is_no_low_score() -> None:
+    log_prob, counted = torch.tensor([[-1.0, torch.nan]]), torch.ones(1, 2)
+    assert math.isnan(Scores(log_prob, torch.zeros(1, 2), counted).total(-50.0)[0])
+    assert Scores(log_prob, torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])).total(-50.0) == (-1.0, 1.0)
+
+
+def poison(trainer: Trainer, steps: set[int], what: str) -> None:
+    """Make training go wrong at these steps: a loss that is NaN, a gradient that is, or weights that are."""
+    scores, step = trainer.objective.scores, trainer._step
+
+    def poisoned(*given: Any) -> Scores:
+        right = scores(*given)
+        if trainer.progress.step in steps and torch.is_grad_enabled():
+            if what == "loss":
+                return replace(right, log_prob=right.log_prob * torch.nan)
+            if what == "gradient":  # the root of zero has no slope
+                return replace(right, log_prob=right.log_prob + (right.log_prob - right.log_prob).sqrt())
+        return right
+
+    def then_broken() -> None:
+        step()
+        if what == "weights" and trainer.progress.step in steps:
+            with torch.no_grad():
+                next(trainer.average.parameters()).fill_(torch.nan)
+
+    object.__setattr__(trainer.objective, "scores", poisoned)
+    trainer._step = then_broken  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(("what", "step"), [("loss", 15), ("gradient", 15), ("weights", 20)])
+def test_training_that_diverges_goes_back_and_on_at_half_the_rate(what: str, step: int) -> None:
+    trainer = small_trainer(replace(QUICK, average=0.0, cool_down=0.0, warmup=0))
+    poison(trainer, {step}, what)
+    with pytest.warns(UserWarning, match=f"diverged at step {step + (what != 'weights')} .* step 10, .* halved"):
+        progress = trainer.run()
+    assert progress.diverged == 1 and progress.done and progress.step == 40
+    assert progress.best_step > 20 and math.isfinite(progress.best)
+    assert trainer._learning_rate() == QUICK.learning_rate / 2
+    assert all(weight.isfinite().all() for weight in weights_of(trainer).values())
+
+
+def test_training_that_keeps_diverging_ends_with_the_last_good_weights() -> None:
+    trainer, whole = small_trainer(), small_trainer()
+    poison(trainer, set(range(10, 40)), "loss")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        progress = trainer.run()
+    assert "and training ends" in str(caught[-1].message) and len(caught) == 6
+    assert progress.diverged == 6 and progress.done and progress.best_step == 10
+    whole.run(share=0.25)
+    assert same_weights(weights_of(trainer), whole.best)
+
+
+@pytest.mark.parametrize("steps", [5, 100])
+def test_training_that_never_came_to_anything_gives_no_model(steps: int) -> None:
+    trainer = small_trainer(replace(QUICK, steps=steps))
+    poison(trainer, set(range(100)), "loss")
+    with pytest.warns(UserWarning, match="diverged"):
+        progress = trainer.run()
+    assert progress.step == min(steps, 6) and progress.best == -math.inf
+    with pytest.raises(UserError, match=r"never came to a model.*smaller learning_rate"):
+        trainer.finish()
+
+
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_rate_that_is_far_too_high_is_refused_in_the_end() -> None:
+    trainer = small_trainer(replace(QUICK, learning_rate=1e10, warmup=0, steps=200))
+    assert trainer.run().diverged == 6
+    with pytest.raises(UserError, match="smaller learning_rate"):
+        trainer.finish()
+
+
+@pytest.mark.parametrize("cut", [12, 17])
+@pytest.mark.filterwarnings("ignore:training diverged")
+def test_a_resumed_run_remembers_that_it_diverged(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "run.checkpoint"
+    whole, part, again = small_trainer(), small_trainer(checkpoint=path), small_trainer(checkpoint=path)
+    for trainer in (whole, part, again):
+        poison(trainer, {11, 15, 26}, "loss")
+    whole.run()
+    part.run(share=cut / 40)
+    again.resume(path)
+    again.run()
+    assert again.progress.diverged == whole.progress.diverged == 3
+    assert same_weights(weights_of(again), weights_of(whole))
+
+
+def test_a_disk_that_refuses_checkpoints_does_not_end_training(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    trainer, whole = small_trainer(replace(QUICK, checkpoint_every=0.0), checkpoint=path), small_trainer()
+    with warnings.catch_warnings(record=True) as caught, no_file_above(100):
+        warnings.simplefilter("always")
+        trainer.run(share=0.5)
+    (said,) = caught
+    assert "run.checkpoint" in str(said.message) and "training goes on" in str(said.message)
+    assert os.listdir(tmp_path) == []
+    trainer.run()  # there is room again
+    whole.run()
+    assert same_weights(weights_of(trainer), weights_of(whole))
+    again = small_trainer(replace(QUICK, checkpoint_every=0.0))
+    again.resume(path)
+    assert again.progress.step == 40
 
 
 def test_patience_lowers_the_rate_and_then_ends() -> None:

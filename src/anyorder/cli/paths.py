@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from anyorder.errors import UserError
+from anyorder.support.atomic import check_place
 
 
 def check_writable(path: Path | None) -> None:
-    """A file can be made there: the folder exists and nothing but a file is in the way."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise UserError(f"{str(path)!r} is a folder: name a file")
-    if not path.absolute().parent.is_dir():
-        raise UserError(f"cannot write {str(path)!r}: the folder {str(path.parent)!r} does not exist")
+    """A file can be made there, as a little that is written beside it shows."""
+    if path is not None:
+        check_place(path)
 
 
 def check_figure(path: Path | None) -> None:
@@ -79,6 +76,10 @@ def check_table(path: Path | None) -> None:
 
 
 def check_folder(path: Path | None, option: str) -> None:
-    """The folder exists or can be made: no file of that name is in the way."""
-    if path is not None and path.exists() and not path.is_dir():
+    """The folder exists or can be made, and can be written into: no file of that name is in the way."""
+    if path is None:
+        return
+    if path.exists() and not path.is_dir():
         raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another path")
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
+    check_place(there / "anyorder")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +17,8 @@ from anyorder.cli import show
 from anyorder.cli.options import Json
 from anyorder.cli.paths import check_folder, check_writable
 from anyorder.errors import UserError
+from anyorder.support.atomic import WriteError
+from anyorder.support.interrupt import deferred_interrupt
 
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
@@ -67,7 +72,7 @@ class TrainingRun:
 
     def finish(self, model: FittedModel, facts: Mapping[str, Any]) -> None:
         """Save the model, and print what it was fitted to and how training went."""
-        model.save(self.out)
+        self._save(model)
         training, scores = model.card.get("training", {}), model.card.get("scores", {})
         if training.get("interrupted"):
             kept = f"the best of {training['steps']} steps" if training.get("steps") else "the trees grown so far"
@@ -79,3 +84,37 @@ class TrainingRun:
         else:
             score = f"{show.number(show.plain(scores.get('held_out')))} ({scores.get('unit', 'nats')})"
             show.print_facts({**result, "score": score})
+
+    def _save(self, model: FittedModel) -> None:
+        """Save the model; if the disk refuses, somewhere else, and end with an error that says where."""
+        with deferred_interrupt():  # a signal that comes now must not cost the model
+            try:
+                model.save(self.out)
+            except (OSError, WriteError) as error:
+                reason = str(error) if isinstance(error, WriteError) else f"cannot write {str(self.out)!r}: {error}"
+                if (where := _saved_elsewhere(model, self.out.name)) is not None:
+                    raise UserError(f"{reason}; the model is in {str(where)!r}: move it from there") from error
+                again = f"; give --resume with --checkpoint {self.checkpoint} to get it" if self.checkpoint else ""
+                raise UserError(
+                    f"{reason}; nor could it be saved in the folder for temporary files or in the current one{again}"
+                ) from error
+
+
+def _saved_elsewhere(model: FittedModel, name: str) -> Path | None:
+    """Where the model is now: in the folder for temporary files, or the current one; None if neither takes it."""
+    places: tuple[Callable[[], str], ...] = (tempfile.gettempdir, os.getcwd)  # both may fail
+    for place in places:
+        with suppress(OSError, WriteError):
+            return _saved_within(model, place(), name)
+    return None
+
+
+def _saved_within(model: FittedModel, place: str, name: str) -> Path:
+    """Save the model in a new folder there, which only the user may read and in which nothing can be overwritten."""
+    folder = Path(tempfile.mkdtemp(prefix="anyorder-", dir=place))
+    try:
+        model.save(folder / name)
+    except BaseException:
+        folder.rmdir()
+        raise
+    return folder / name

@@ -1,10 +1,11 @@
 """The five density benchmarks of MAF (Papamakarios et al. 2017), which ACE and MAC use too, prepared as MAF does it.
 
 The files lie as in MAF's own archive (``power/data.npy``, ``hepmass/1000_train.csv``, ...): in $ANYORDER_DATA, in the
-cache, or fetched from Zenodo record 1161203, whose archive has the MD5 sum below. The exception is GAS, which that
-archive holds as a pickle: pickles are never read here, so the text file of the UCI repository is taken through the same
-steps. By their number (1,052,065) MAF's rows are every fourth of the 4,208,261 of that file; which ones exactly is not
-stated, so our GAS is close to MAF's and may not be it row for row.
+cache, or in the archive of Zenodo record 1161203, which has the MD5 sum below. Zenodo states no SHA-256, so that
+archive is not fetched: put it into the cache as ``maf-data.tar.gz``. The exception is GAS, which the archive holds as
+a pickle: pickles are never read here, so the text file of the UCI repository (by hand too, as ``uci-gas.zip``) is
+taken through the same steps. By their number (1,052,065) MAF's rows are every fourth of the 4,208,261 of that file;
+which ones exactly is not stated, so our GAS is close to MAF's and may not be it row for row.
 
 What was read is checked by its content: MAF's numbers of rows and columns, finite values, and the mean test
 log-likelihood of a full-covariance Gaussian, which MAF's Table 1 prints for every set.

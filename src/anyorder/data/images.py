@@ -6,7 +6,6 @@ one more axis in front. Sets are found in $ANYORDER_DATA, in the cache, or fetch
 
 from __future__ import annotations
 
-import gzip
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,32 +15,38 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from anyorder.data.origin import Origin, extract, fetch, find
-from anyorder.errors import UserError
+from anyorder.data.unpacking import read_bytes
+from anyorder.errors import UserError, whole
 
 Pictures: TypeAlias = UInt8[np.ndarray, "pictures height width *channels"]
 
 MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 FASHION = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
 CHECKSUMS = {
+    "binarized_mnist": {
+        "binarized_mnist_train.amat": "sha256:ad693b29f94c14277b095f5238ddefbbdaaae0939789dd2f4f0205278cee3e4d",
+        "binarized_mnist_valid.amat": "sha256:1de3d397c40fe8eeb33dafd4099a1f665ec01e96d9be234aaeeac8a34930e2e2",
+        "binarized_mnist_test.amat": "sha256:e6687bfea3f820c174f33b7865140b2a2dd2930ef786f35d45795fc193b5ab2c",
+    },
     "mnist": {
-        "train-images-idx3-ubyte.gz": "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873",
-        "train-labels-idx1-ubyte.gz": "md5:d53e105ee54ea40749a09fcbcd1e9432",
-        "t10k-images-idx3-ubyte.gz": "md5:9fb629c4189551a2d022fa330f9573f3",
-        "t10k-labels-idx1-ubyte.gz": "md5:ec29112dd5afa0611ce80d1b7f02629c",
+        "train-images-idx3-ubyte.gz": "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+        "train-labels-idx1-ubyte.gz": "sha256:3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "t10k-images-idx3-ubyte.gz": "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "t10k-labels-idx1-ubyte.gz": "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
     },
     "fashion_mnist": {
-        "train-images-idx3-ubyte.gz": "md5:8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-        "train-labels-idx1-ubyte.gz": "md5:25c81989df183df01b3e8a0aad5dffbe",
-        "t10k-images-idx3-ubyte.gz": "md5:bef4ecab320f06d8554ea6380940ec79",
-        "t10k-labels-idx1-ubyte.gz": "md5:bb300cfdad3c16e7a12a480ee83cd310",
+        "train-images-idx3-ubyte.gz": "sha256:3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+        "train-labels-idx1-ubyte.gz": "sha256:a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+        "t10k-images-idx3-ubyte.gz": "sha256:346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+        "t10k-labels-idx1-ubyte.gz": "sha256:67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
     },
 }
 CIFAR10 = Origin(
     "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
     "cifar-10-binary.tar.gz",
-    "md5:c32a1d4ab5d03f1284b67883e8d87530",
+    "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
 )
-BINARY_MNIST = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/binarized_mnist_{part}.amat"
+BINARY_MNIST = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,11 @@ def binarized_mnist() -> PictureSet:
         with np.load(folder / packed, allow_pickle=False) as found:
             parts = [np.unpackbits(found[name], axis=1)[:, :784] for name in ("train", "valid", "test")]
     else:
-        files = [fetch(Origin(BINARY_MNIST.format(part=p), f"binarized_mnist_{p}.amat")) for p in _PARTS]
+        sums = CHECKSUMS["binarized_mnist"]
+        files = [fetch(Origin(BINARY_MNIST + file, file, checksum)) for file, checksum in sums.items()]
         parts = [np.loadtxt(file, dtype=np.uint8) for file in files]
     training, validation, test = (part.reshape(-1, 28, 28) for part in parts)
     return PictureSet("binarised MNIST", training, validation, test, 2)
-
-
-_PARTS = ("train", "valid", "test")
 
 
 def cifar10() -> PictureSet:
@@ -143,13 +146,14 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
         raise UserError(f"there are no pictures in an array of the shape {array.shape}")
     if array.dtype == bool:
         array = array.astype(np.uint8)
-    if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all() or (array != np.rint(array)).any():
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or (array != np.rint(array)).any():
         raise UserError("pixels must be whole numbers from 0 to 255 (grey levels, or 0 and 1); scale and round them")
     if array.min() < 0 or array.max() > 255:
         raise UserError(f"pixels must lie between 0 and 255, got {array.min()} to {array.max()}; scale them")
     most = int(array.max()) + 1
     if levels is None:
         levels = 2 if most <= 2 else most if most <= 32 else 256
+    levels = whole("levels", levels, 2)
     if not 2 <= levels <= 256 or most > levels:
         raise UserError(f"levels must lie in 2..256 and hold every pixel (the greatest is {most - 1}), got {levels}")
     return array.astype(np.uint8), levels
@@ -158,14 +162,13 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
 def read_idx(path: Path) -> np.ndarray:
     """One gzipped file of the IDX format of MNIST."""
     try:
-        with gzip.open(path) as file:
-            content = file.read()
+        content = read_bytes(path)
         zero, kind, axes = struct.unpack(">HBB", content[:4])
         shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
         if zero != 0 or kind != 8:
             raise ValueError("not an IDX file of bytes")
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)
-    except (OSError, EOFError, struct.error, ValueError) as error:
+    except (OSError, struct.error, ValueError) as error:
         raise UserError(f"{str(path)!r} is no gzipped IDX file: {error}") from error
 
 

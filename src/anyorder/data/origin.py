@@ -1,7 +1,8 @@
 """Where a public data set is found: in $ANYORDER_DATA, else in the user's cache, else fetched from its public origin.
 
-What is fetched is written whole or not at all, and only if its checksum is the stated one. Nothing that is read here
-can run code: plain files are taken from archives by name, and pickles are left alone.
+What is fetched is written whole or not at all, and only if its SHA-256 is the stated one; a set whose SHA-256 nobody
+has stated is not fetched. Nothing that is read here can run code: plain files are taken from archives by name, and
+pickles are left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,10 @@ PICKLES = (".pickle", ".pkl", ".p", ".joblib", ".pt", ".pth")
 
 @dataclass(frozen=True)
 class Origin:
-    """A file on the public web. ``checksum`` is ``md5:...`` or ``sha256:...``, empty where none is known."""
+    """A file on the public web. Only ``checksum="sha256:..."`` lets it be fetched.
+
+    With ``md5:...``, which is forged easily, or with none, it has to be put in its place by hand.
+    """
 
     url: str
     file: str
@@ -72,8 +76,10 @@ def fetch(origin: Origin, folder: Path | None = None, *, show: bool = True, time
         if (wrong := _wrong_checksum(target, origin)) is not None:
             raise UserError(f"{str(target)!r} {wrong}; delete it to fetch it anew")
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
     by_hand = f"fetch it by hand, put it at {str(target)!r}, or name the folder that has it in ${VARIABLE}"
+    if not origin.checksum.startswith("sha256:"):
+        raise UserError(f"{origin.file} is not fetched, because no SHA-256 is known for {origin.url}; {by_hand}")
+    target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with atomic_path(target) as beside:
             with _Bar(origin.file, show) as bar:

@@ -75,6 +75,9 @@ def prepare(
         raise UserError("drop= and missing= expect a list of texts, such as ['name']")
     chosen = {str(name): kind for name, kind in (kinds or {}).items()}  # labels may be numbers in the user's frame
     drop = [str(name) for name in drop]
+    for option, given, example in (("kinds", kinds, {"zip": "categorical"}), ("bounds", bounds, {"age": (0, None)})):
+        if given is not None and not isinstance(given, Mapping):
+            raise UserError(f"{option} must be a mapping by column, such as {example}; got {given!r}")
     limits = {str(name): _bounds(str(name), given) for name, given in (bounds or {}).items()}
     for option, names in (("kinds", list(chosen)), ("drop", drop), ("bounds", list(limits))):
         for name in names:

@@ -18,13 +18,14 @@ from anyorder.masking import Masking
 from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
+from anyorder.support.devices import chosen_device
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.progress import training_bar
 from anyorder.training.rows import RowSource
-from anyorder.training.run import check_run, chosen_device, run_folder
+from anyorder.training.run import check_run, run_folder
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,10 @@ class Run:
         folder = None if checkpoint is None else run_folder(Path(checkpoint))
         return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began)
 
+    def checkpoint(self, label: str) -> Path | None:
+        """Where the trainer of this name keeps its state, if it does."""
+        return None if self.folder is None else self.folder / f"{label}.checkpoint"
+
     @property
     def seconds(self) -> float:
         """How long the run has taken so far."""
@@ -86,7 +91,7 @@ def trainer(
         validation,
         options,
         seed=run.seed,
-        checkpoint=None if run.folder is None else run.folder / f"{label}.checkpoint",
+        checkpoint=run.checkpoint(label),
         curves=run.curves,
         label=label,
     )
@@ -141,6 +146,7 @@ def training_facts(core: AnyOrderModel, one: Trainer | None, seconds: float) -> 
     return {
         "steps": one.progress.step if one else 0,
         "best_step": one.progress.best_step if one else 0,
+        "diverged": one.progress.diverged if one else 0,
         "interrupted": one.progress.interrupted if one else False,
         "seconds": round(seconds, 2),
         "parameters": sum(parameter.numel() for parameter in core.parameters()),

@@ -15,6 +15,8 @@ from anyorder.networks import networks
 from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 
+MOST_COMPONENTS = 1000  # of one mixture: a network has an output for each of them, and none was seen to need fifty
+
 
 def named(name: str) -> Any:
     """A field that describes a component: its ``name`` and its options."""
@@ -82,7 +84,7 @@ class PresetOptions(FitOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         sizes = networks.of(self.network).presets
-        if sizes and self.preset not in sizes:
+        if not isinstance(self.preset, str) or (sizes and self.preset not in sizes):
             raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, sizes)}")
 
     def described_network(self, **facts: Any) -> dict[str, Any]:

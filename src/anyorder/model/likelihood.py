@@ -19,6 +19,7 @@ from anyorder.errors import checked_seed, whole
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
+from anyorder.support.memory import check_room
 from anyorder.variables.missingness import indicators_first
 
 
@@ -29,6 +30,7 @@ def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Pr
     orders, as many draws from its own protocol.
     """
     orders = whole("orders", orders)
+    check_room("orders", orders, model.variables, "average over fewer")
     generator = torch.Generator().manual_seed(checked_seed(seed))
     everything = torch.ones(1, model.variables, dtype=torch.bool)
     if model.protocol.random:
@@ -43,7 +45,9 @@ def log_probs(
     model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, *, orders: int = 1, seed: int = 0
 ) -> NDArray[np.float64]:
     """log p(x_asked | x_evidence) for every order and row [orders, rows], in nats and in the units of the data."""
-    out = np.zeros((whole("orders", orders), len(values)))
+    orders = whole("orders", orders)
+    check_room("orders", orders, len(values) + model.variables, "average over fewer, or ask for fewer rows at a time")
+    out = np.zeros((orders, len(values)))
     for which, protocol in enumerate(order_protocols(model, orders, seed)):
         for rows in row_chunks(model, len(values)):
             for stage in indicators_first(query.rows(rows).to(model.device), model.schema):

@@ -17,9 +17,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.base import Distribution
-from anyorder.errors import UserError, checked_seed, whole
+from anyorder.errors import UserError, checked_seed, inside, whole
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
+from anyorder.support.checks import check_level
+from anyorder.support.memory import check_room
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST
 from anyorder.variables.schema import Variable
@@ -156,7 +158,10 @@ class Answer:
         True
         """
         self._needs_order("quantile")
-        levels = np.asarray(level, dtype=float)
+        try:
+            levels = np.asarray(level, dtype=float)
+        except (TypeError, ValueError):
+            raise UserError(f"quantile levels are numbers between 0 and 1, got {level!r}") from None
         if not bool(((levels >= 0) & (levels <= 1)).all()):
             raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
         if self.variable.kind in ("integer", "datetime") and bool(((levels == 0) | (levels == 1)).any()):
@@ -204,7 +209,7 @@ class Answer:
         >>> bool(lower < low < high < higher)
         True
         """
-        low, high = self.quantile([(1 - level) / 2, (1 + level) / 2])
+        low, high = self.quantile(central_levels(level))
         return low, high
 
     def mean(self) -> Any:
@@ -381,7 +386,9 @@ class Answer:
         >>> model.given(rooms=6)["price"].mass(0.0)
         0.0
         """
-        at = torch.tensor([[model]], dtype=torch.float64)
+        if not inside(model, "[-inf, inf]"):
+            raise UserError(f"a model value is a number, got {model!r}")
+        at = torch.tensor([[float(model)]], dtype=torch.float64)
         return float(self._distribution.mass_at(at)[0, 0])
 
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
@@ -464,6 +471,7 @@ class Answer:
         5
         """
         n, generator = whole("n", n, 0), torch.Generator().manual_seed(checked_seed(seed))
+        check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
         return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
@@ -501,6 +509,12 @@ class Answer:
             raise UserError(
                 f"{self.variable.name!r} is {self.kind}: its levels have no order, so no {what}; ask for probs()"
             )
+
+
+def central_levels(level: float) -> tuple[float, float]:
+    """The levels between which the central interval of this probability lies."""
+    check_level(level, "[0, 1]")
+    return (1 - level) / 2, (1 + level) / 2
 
 
 def as_time(days: float, variable: Variable) -> pd.Timestamp:

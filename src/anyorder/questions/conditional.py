@@ -32,6 +32,7 @@ from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
+from anyorder.support.memory import check_room
 from anyorder.variables.missingness import blank_holes, with_indicators_along
 from anyorder.variables.schema import Kind
 
@@ -110,6 +111,7 @@ class Conditional:
         self.model = model
         self.evidence = dict(evidence or {})
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
+        check_room("draws", self.draws, model.variables)
         # What an earlier question has read already comes along with it, so that nothing is read twice.
         self._statements = {
             name: read_statement(model.encoding.codec(name), said)
@@ -413,7 +415,9 @@ class Conditional:
         >>> rows.shape[0], int(known.sum())
         (8, 1)
         """
-        return self._ranged.rows(whole("n", n, 0), self.seed)
+        n = whole("n", n, 0)
+        check_room("n", n, self.model.variables)
+        return self._ranged.rows(n, self.seed)
 
     def _wanted(
         self, wanted: Mapping[str, Any], rows: Float[Tensor, "rows variables"], known: Bool[Tensor, " variables"]
@@ -459,6 +463,7 @@ class Conditional:
         ((5, 4), True)
         """
         n, seed = whole("n", n, 0), checked_seed(seed)
+        check_room("n", n, self.model.variables)
         row, known = self._ranged.rows(n, seed) if self._regions else self._row()
         asked = ~known
         if self.asked is not None:

@@ -12,10 +12,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, inside, whole
 from anyorder.variables.schema import Variable
 
 CELLS = 2048
+MOST_POINTS = 1 << 20  # of a grid: double precision tells no more quantiles apart
 HIGHEST = 0.99999  # beyond it, single precision has too few digits of a tail left to tell cells apart
 
 
@@ -35,7 +36,7 @@ class Described(Protocol):
 
 def highest_density(answer: Described, level: float) -> list[Any]:
     """Levels, or intervals (low, high) in the units of the data, ascending; both ends of an interval belong to it."""
-    if not 0 < level < 1:
+    if not inside(level, "(0, 1)"):
         raise UserError(f"the level of a highest-density set lies between 0 and 1, got {level!r}")
     if answer.variable.levels:
         return _levels(answer.probs(), level)
@@ -70,6 +71,9 @@ def highest_density(answer: Described, level: float) -> list[Any]:
 
 def fine_levels(count: int, left_out: float) -> NDArray[np.float64]:
     """Levels between ``left_out`` and 1 - ``left_out``, ascending: half of them even, half even in their log odds."""
+    count = whole("count", count, 2, MOST_POINTS)
+    if not inside(left_out, "(0, 0.5)"):
+        raise UserError(f"left_out is a probability above 0 and below 0.5, got {left_out!r}")
     even = np.linspace(left_out, 1 - left_out, count - count // 2)
     odds = np.linspace(np.log(left_out), -np.log(left_out), count // 2 + 2)[1:-1]
     return np.sort(np.concatenate([even, 1 / (1 + np.exp(-odds))]))

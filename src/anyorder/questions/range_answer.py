@@ -19,9 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
 from anyorder.errors import checked_seed, whole
-from anyorder.questions.answer import Answer, as_time, single
+from anyorder.questions.answer import Answer, as_time, central_levels, single
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
+from anyorder.support.memory import check_room
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Variable
 
@@ -101,7 +102,8 @@ class RangedAnswer(Answer):
         return found if np.ndim(level) else self._with_error(found)
 
     def interval(self, level: float = 0.9) -> tuple[Any, Any]:
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        low, high = central_levels(level)
+        return self.quantile(low), self.quantile(high)
 
     def mode(self) -> Any:
         """The most probable value.
@@ -206,7 +208,9 @@ class RangedAnswer(Answer):
 
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         generator = torch.Generator().manual_seed(checked_seed(seed))
-        return self._decode(self._mixture.draws(whole("n", n, 0), generator).numpy())
+        n = whole("n", n, 0)
+        check_room("n", n, 1)
+        return self._decode(self._mixture.draws(n, generator).numpy())
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of about equal probability.
@@ -230,10 +234,11 @@ class RangedAnswer(Answer):
         >>> bool((points[1:] > points[:-1]).all())
         True
         """
+        levels = fine_levels(count, left_out)
         ends = self._mixture.each(self._mixture.members.quantile, _column(np.array([left_out, 1 - left_out])))
         points = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)
         for _ in range(2):
-            points = np.interp(fine_levels(count, left_out), self.cumulative(points), points)
+            points = np.interp(levels, self.cumulative(points), points)
         lattice = lattice_of(self._mixture.members) if self.discrete else None
         return points if lattice is None else np.unique(lattice.nearest(torch.as_tensor(points)).numpy())
 

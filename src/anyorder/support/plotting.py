@@ -5,10 +5,12 @@ Matplotlib is an extra and is imported only when a picture is asked for.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anyorder.errors import UserError
+from anyorder.support.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,9 +66,12 @@ def style(axes: Axes) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write the picture; its ending says the format."""
+    """Write the picture, whole or not at all; its ending says the format."""
     check_format(path)
-    figure.savefig(path, dpi=144)
+    content = io.BytesIO()  # writers of pictures do not notice every disk that is full
+    figure.savefig(content, dpi=144, format=path.suffix[1:].lower())
+    with atomic_path(path) as beside:
+        beside.write_bytes(content.getvalue())
 
 
 def check_format(path: Path) -> None:

@@ -11,12 +11,18 @@ the first of the blocks that overlap.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
+
+
+def most_threads() -> int:
+    """More threads than this only wait for each other, and from some number on the system ends the process."""
+    return max(256, 8 * (os.cpu_count() or 1))
 
 
 @dataclass

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
@@ -91,8 +91,7 @@ def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse
 
 def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> list[Anomaly]:
     """The ``top`` cells least probable given the rest of their rows, the least probable first."""
-    if top < 1:
-        raise UserError(f"top must be 1 or more, got {top}")
+    top = whole("top", top)
     nats, tail = cell_scores(model, frame, unseen)
     rank = np.where(np.isnan(tail), np.inf, tail)
     # Beyond double precision all tails are 0: there the density still tells them apart.

@@ -24,10 +24,13 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError, checked_seed, whole
 from anyorder.model import AnyOrderModel
+from anyorder.support.checks import check_level
+from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
+KEPT = 8  # numbers for each hidden cell, of which a row has one at least
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Calibration:
         >>> 0 < share <= 1
         True
         """
+        check_level(level, "[0, 1]")
         return mean_over_rows((self.depth[some] <= level).astype(np.float64), self.cells.row[some])
 
     @cached_property
@@ -202,7 +206,7 @@ class Calibration:
         >>> sum(len(report.of_known(count)) for count in range(4)) == len(report.pit)
         True
         """
-        return np.flatnonzero(self.cells.known == count)
+        return np.flatnonzero(self.cells.known == whole("count", count, 0))
 
     def _groups(self) -> list[tuple[str, Any, Int[np.ndarray, " some"]]]:
         groups: list[tuple[str, Any, Any]] = [("all", "all", np.arange(len(self.cells.row)))]
@@ -216,6 +220,7 @@ def calibrate(
 ) -> Calibration:
     """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
     seed, repeats = checked_seed(seed), whole("repeats", repeats)
+    check_room("repeats", repeats, KEPT * len(frame), "hide the cells of each row less often")
     if not all(0 < level < 1 for level in levels):
         raise UserError(f"levels lie between 0 and 1, got {levels}")
     values, observed = model.encoding.encode(frame)

@@ -31,6 +31,7 @@ from anyorder.errors import UserError, checked_seed
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
+from anyorder.support.checks import check_level
 from anyorder.tasks.calibration import LEVELS
 from anyorder.tasks.hidden_cells import has_order, random_known, score_hidden_cells
 from anyorder.variables.encoding import Unseen
@@ -222,8 +223,7 @@ class Conformal:
         >>> 0 < model.conformal(held_out, seed=0).adjusted_level("price", 0.8) <= 1
         True
         """
-        if not 0 < level < 1:
-            raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
+        check_level(level)
         scores = self._scores(name, known)
         rank = math.ceil((len(scores) + 1) * level - 1e-9)
         return 1.0 if rank > len(scores) else float(np.partition(scores, rank - 1)[rank - 1])
@@ -246,6 +246,10 @@ class Conformal:
         >>> "80%" in model.conformal(held_out, seed=0).adjusted_levels([0.8]).columns
         True
         """
+        if not isinstance(levels, list | tuple | np.ndarray):
+            raise UserError(f"levels must be a list of numbers, such as [0.8, 0.9], got {levels!r}")
+        for level in levels:
+            check_level(level)
         lines: list[dict[str, Any]] = []
         for name in (variable.name for variable in self.model.schema.variables if not variable.indicates):
             mine = self.known[self.variable == self.model.schema.index(name)]

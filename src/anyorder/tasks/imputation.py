@@ -14,6 +14,7 @@ from anyorder.errors import checked_seed, whole
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.place_back import put_back
@@ -36,6 +37,7 @@ def fill_draws(
 ) -> list[pd.DataFrame]:
     """``count`` copies of ``frame``, the unknown cells of each row drawn jointly given the known ones."""
     count, seed = whole("draws", count), checked_seed(seed)
+    check_room("draws", count, len(frame) * model.variables, "fill fewer tables, or fewer rows, at a time")
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     unknown = (~observed).sum(axis=1)
     # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.

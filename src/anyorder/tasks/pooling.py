@@ -28,7 +28,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, inside
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def pool(
         raise UserError(f"pooling needs at least two filled tables, got {len(found)}; fill with draws=20, say")
     if not (np.isfinite(found).all() and np.isfinite(squared).all() and (squared >= 0).all()):
         raise UserError("estimates must be finite, and variances finite and not negative")
-    if degrees_of_freedom is not None and not degrees_of_freedom > 0:
+    if degrees_of_freedom is not None and not inside(degrees_of_freedom, "(0, inf]"):
         raise UserError(f"degrees_of_freedom must be above 0, got {degrees_of_freedom!r}")
     freedom = np.inf if degrees_of_freedom is None else float(degrees_of_freedom)
     between = found.var(axis=0, ddof=1)

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from anyorder.errors import UserError
 from anyorder.heads import Head
 from anyorder.heads.blend import Blend, blend_weights
 from anyorder.model import AnyOrderModel, layout_of
@@ -48,8 +49,15 @@ def blend(
     index = torch.arange(len(held_out)).repeat(-(-len(known) // len(held_out)))[: len(known)]
     asked = held_out.take(index)
     log_probs = np.stack([_log_probs(member.trial, asked.values, known) for member in members])
+    # A member that answers NaN about a variable has no say in it: NaN loses every comparison.
+    broken = np.isnan(log_probs).any(axis=1)
+    if broken.all(axis=0).any():
+        names = [name for name, none in zip(encoding.schema.names, broken.all(axis=0), strict=True) if none]
+        raise UserError(f"no model can score held-out cells of {', '.join(names)}; look for absurd values there")
+    log_probs = np.where(broken[:, None, :], FLOOR, log_probs)
     weights = _weights(log_probs, weight.numpy(), len(held_out))
-    weights[weights < LEAST_WEIGHT] = 0
+    weights[broken | (weights < LEAST_WEIGHT)] = 0
+    weights[:, weights.sum(axis=0) == 0] = ~broken[:, weights.sum(axis=0) == 0]
     weights /= weights.sum(axis=0)
     kept = [number for number in range(len(members)) if weights[number].any()]
     shift = asked.log_det.double().numpy()

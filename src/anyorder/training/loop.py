@@ -4,7 +4,8 @@ One :class:`Trainer` owns everything that changes while training: weights, their
 far, the optimiser and its generators, one for rows and masks and one for dropout. It can be written to a checkpoint
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
-after a few such falls training ends.
+after a few such falls training ends. When training diverges (a loss, gradient or score that is not finite), the best
+weights are restored and the learning rate is halved. A disk that refuses a checkpoint or a curve does not end training.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import hashlib
 import json
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,11 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.checkpoint import read_tensors, write_tensors
+from anyorder.model.checkpoint import check_tensors, read_tensors, write_tensors
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
+from anyorder.support.atomic import WriteError
+from anyorder.support.boundary import field, reading
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
@@ -38,6 +42,7 @@ from anyorder.training.options import Options
 from anyorder.training.rows import RowSource
 
 NOTICEABLE = 1e-4  # nats a step: less than this is no progress
+MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
 FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
 
 
@@ -52,6 +57,7 @@ class Progress:
     mark: float = -math.inf  # the score from which progress is counted
     stale: int = 0
     falls: int = 0
+    diverged: int = 0  # how often training went back because something was not finite
     train: float = math.nan
     validation: float = math.nan
     validated: int = -1  # the step of the last validation
@@ -97,6 +103,7 @@ class Trainer:
             _decayed(model, options.weight_decay), lr=options.learning_rate, betas=(0.9, 0.99), fused=True
         )
         self.progress = Progress()
+        self._unwritten: set[str] = set()  # what the disk has refused, and the user was told of
         self.generator = torch.Generator(device=device).manual_seed(seed)
         # Another seed, so that what is dropped does not hang together with the rows and masks that are drawn.
         self.dropout = torch.Generator(device=device).manual_seed(drawn_seed(torch.Generator().manual_seed(seed)))
@@ -114,9 +121,11 @@ class Trainer:
                         self._validate(watch)
                     progress.seconds += time.monotonic() - began
                     if self.checkpoint and time.monotonic() - saved > self.options.checkpoint_every:
-                        self.save(self.checkpoint)
+                        self._keep()
                         saved = time.monotonic()
                 progress.interrupted = interrupt.requested
+                if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
+                    self._keep()
                 over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
@@ -124,12 +133,22 @@ class Trainer:
             except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
                 progress.interrupted = True
                 return progress
-            if self.checkpoint:
-                self.save(self.checkpoint)
+            if not progress.interrupted:
+                self._keep()
         return progress
+
+    def _keep(self) -> None:
+        """Write the run's own checkpoint, if it has one."""
+        if self.checkpoint:
+            self._write(self.checkpoint, partial(self.save, self.checkpoint))
 
     def finish(self) -> AnyOrderModel:
         """The model with the best weights seen."""
+        if self.progress.diverged and self.progress.best == -math.inf:
+            raise UserError(
+                f"training diverged {self.progress.diverged} times and never came to a model that can be judged; "
+                "try a smaller learning_rate, and look for absurd values in the data"
+            )
         self.model.load_state_dict(self.best)
         return self.model.eval()
 
@@ -153,15 +172,14 @@ class Trainer:
         with dropout_from(self.dropout):
             scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
         loss = -scores.mean()
-        if not bool(loss.isfinite()):
-            raise UserError(
-                f"training diverged at step {progress.step} (loss {loss.item()}); try a smaller learning_rate"
-            )
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
-        self.optimizer.step()
+        length = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
         progress.step += 1
+        if not bool((loss + length).isfinite()):
+            self._diverge("the loss or its gradient")
+            return
+        self.optimizer.step()
         progress.train = -loss.item()
         # The average starts short and lengthens, so that the first steps are soon forgotten.
         decay = min(options.average, (1 + progress.step) / (10 + progress.step))
@@ -171,15 +189,16 @@ class Trainer:
 
     def _learning_rate(self) -> float:
         options, progress = self.options, self.progress
-        rate = options.learning_rate * options.fall**progress.falls
+        rate = options.learning_rate * options.fall**progress.falls * 0.5**progress.diverged
         rate *= min(1.0, (progress.step + 1) / max(options.warmup, 1))
         left = max(0.0, 1.0 - self.spent())
         return rate * min(1.0, left / options.cool_down) if options.cool_down > 0 else rate
 
     @torch.no_grad()
     def _validate(self, watch: Watch | None = None) -> None:
-        options, progress = self.options, self.progress
-        rows = self.validation
+        progress, rows = self.progress, self.validation
+        if progress.diverged and not self.optimizer.state:
+            return  # no step since it went back: weights that are known already, or were never trained
         # Seeded afresh each time: the same queries about the same rows, so that scores can be compared.
         generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
         total, weight = 0.0, 0.0
@@ -190,6 +209,20 @@ class Trainer:
             total, weight = total + more, weight + counted
         progress.validation = total / max(weight, 1e-12)
         progress.validated = progress.step
+        self._judge()
+        numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
+        numbers["learning_rate"] = self._learning_rate()
+        for curve in self.curves:
+            self._write(curve.where, partial(curve.point, self.label, progress.step, numbers))
+        if watch is not None:
+            watch(progress, self.spent())
+
+    def _judge(self) -> None:
+        """What follows from the last validation: the best weights so far, patience, or going back."""
+        options, progress = self.options, self.progress
+        if not math.isfinite(progress.validation):
+            self._diverge("the score on held-out rows")
+            return
         if progress.validation > progress.best:
             self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
             progress.best, progress.best_step = progress.validation, progress.step
@@ -199,11 +232,6 @@ class Trainer:
             progress.stale += 1
             if progress.stale >= options.patience:
                 self._fall()
-        numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
-        for curve in self.curves:
-            curve.point(self.label, progress.step, {**numbers, "learning_rate": self._learning_rate()})
-        if watch is not None:
-            watch(progress, self.spent())
 
     def _fall(self) -> None:
         """Back to the best weights, at a smaller learning rate; or the end."""
@@ -213,9 +241,39 @@ class Trainer:
         if progress.falls > self.options.falls:
             progress.done = True
             return
+        self._go_back()
+
+    def _diverge(self, what: str) -> None:
+        """Back to the last weights that were good, at half the learning rate; or the end."""
+        progress = self.progress
+        progress.diverged += 1
+        progress.stale = 0
+        progress.done = progress.diverged > MOST_DIVERGENCES
+        then = "training ends" if progress.done else "the learning rate is halved"
+        warnings.warn(
+            f"training diverged at step {progress.step} ({what} is not finite): "
+            f"back to the weights of step {progress.best_step}, and {then}",
+            stacklevel=2,
+        )
+        self._go_back()
+
+    def _go_back(self) -> None:
         self.model.load_state_dict(self.best)
         self.average.load_state_dict(self.best)
         self.optimizer.state.clear()
+
+    def _write(self, where: str | Path, write: Callable[[], None]) -> None:
+        """Write this now if the disk allows it; if not, say so once and go on: what is learned is worth more."""
+        try:
+            write()
+        except (OSError, WriteError) as error:
+            if str(where) not in self._unwritten:
+                self._unwritten.add(str(where))
+                reason = error.strerror if isinstance(error, OSError) else str(error)
+                warnings.warn(
+                    f"{str(where)!r} could not be written ({reason}); training goes on and will try again",
+                    stacklevel=2,
+                )
 
     def save(self, path: Path) -> None:
         """Everything that :meth:`resume` needs, written atomically."""
@@ -249,11 +307,15 @@ class Trainer:
         tensors, header = read_tensors(path)
         if header.get("kind") != "training":
             raise UserError(f"{path} is not a training checkpoint")
-        if header["identity"] != self.identity:
+        if header.get("identity") != self.identity:
             raise UserError(
                 f"{path} belongs to another run (other data, model, options or seed); "
                 "give the same ones, or start afresh without resume"
             )
+        with reading(str(path)):
+            self._restore(tensors, header["progress"])
+
+    def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}}
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
@@ -263,6 +325,19 @@ class Trainer:
             elif part == "optimizer":
                 index, _, name = name.partition("/")
                 moments.setdefault(int(index), {})[name] = tensor
+        expected = self.model.state_dict()
+        for part, state in parts.items():
+            with field(part):
+                check_tensors(state, expected)
+        with field("optimizer"):
+            weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+            for number, moment in moments.items():
+                check_tensors(moment, {n: torch.empty(()) if n == "step" else weights[number] for n in moment})
+        with field("progress"):
+            restored = Progress(**progress)
+            for name, value in asdict(Progress()).items():
+                if not isinstance(getattr(restored, name), (int, float) if isinstance(value, float) else type(value)):
+                    raise UserError(f"{name}: {getattr(restored, name)!r:.80} is no {type(value).__name__}")
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         self.best = parts["best"]
@@ -270,7 +345,7 @@ class Trainer:
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.generator.set_state(tensors["generator"])
         self.dropout.set_state(tensors[self._dropout_key])
-        self.progress = Progress(**header["progress"])
+        self.progress = restored
         self.progress.interrupted = False
 
     @cached_property

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from anyorder.errors import UserError
 from anyorder.support.checks import check_fields
+from anyorder.support.threads import most_threads
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,13 @@ class Options:
                 **dict.fromkeys(("steps", "batch", "validate_every", "validation_queries", "patience", "threads"), 1),
                 **dict.fromkeys(("warmup", "falls"), 0),
             },
+            most={"threads": most_threads()},
             positive=("minutes", "learning_rate", "clip"),
-            within={"weight_decay": "[0, inf)", "average": "[0, 1)", "fall": "[0, 1]", "cool_down": "[0, 1]"},
+            within={
+                "weight_decay": "[0, inf)",
+                "average": "[0, 1)",
+                "fall": "[0, 1]",
+                "cool_down": "[0, 1]",
+                "checkpoint_every": "[0, inf]",
+            },
         )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-
 from anyorder.errors import UserError, checked_seed
+from anyorder.support.atomic import WriteError, check_place
 
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
@@ -17,23 +16,13 @@ def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
     return checked
 
 
-def run_folder(path: Path) -> Path:
-    """The folder that keeps the state of a run, made if need be."""
+def run_folder(path: Path, option: str = "checkpoint") -> Path:
+    """The folder that keeps the state of a run, made if need be, and found to be one that can be written into."""
     if path.is_file():
-        raise UserError(f"checkpoint must be a folder, but {str(path)!r} is a file; name another")
-    path.mkdir(parents=True, exist_ok=True)
-    return path
-
-
-def chosen_device(name: str) -> torch.device:
-    """The device of that name; ``auto`` is CUDA where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        raise UserError(f"{option} must be a folder, but {str(path)!r} is a file; name another")
     try:
-        device = torch.device(name)
-        torch.zeros(1, device=device, dtype=torch.float64)  # the expert and the lattices need double precision
-    except (RuntimeError, AssertionError, TypeError) as error:
-        raise UserError(
-            f"device {name!r} cannot be used here ({str(error).splitlines()[0]}); try 'auto' or 'cpu'"
-        ) from error
-    return device
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"{option}: the folder {str(path)!r} cannot be made: {error.strerror}") from error
+    check_place(path / "anyorder")
+    return path

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from anyorder.heads import heads
-from anyorder.modalities.options import PresetOptions, named
+from anyorder.modalities.options import MOST_COMPONENTS, PresetOptions, named
 from anyorder.support.checks import check_fields
 from anyorder.training.options import Options
 from anyorder.variables.codecs import Space
@@ -57,7 +57,12 @@ class ImageOptions(PresetOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         known = [*SHORT_HEADS, *(name for name in heads.names() if heads.get(name).space is not Space.LINE)]
-        check_fields(self, whole={"components": 1}, one_of={"head": known, "variables": VARIABLES})
+        check_fields(
+            self,
+            whole={"components": 1},
+            most={"components": MOST_COMPONENTS},
+            one_of={"head": known, "variables": VARIABLES},
+        )
 
     @classmethod
     def usual(cls, options: Mapping[str, Any]) -> Self:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from anyorder.modalities.options import FitOptions, section
+from anyorder.modalities.options import MOST_COMPONENTS, FitOptions, section
 from anyorder.modalities.tables.heads import checked_heads
 from anyorder.support.checks import check_fields
 from anyorder.training.trees.options import TreeOptions
@@ -41,6 +41,7 @@ class TableOptions(FitOptions):
         check_fields(
             self,
             whole={"components": 1, "most_validation_rows": 2},
+            most={"components": MOST_COMPONENTS},
             within={"trial": "(0, 0.5]"},
             one_of={"encoding": ENCODINGS},
         )

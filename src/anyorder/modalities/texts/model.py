@@ -11,14 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.data.text import Alphabet, Windows, holes_in
+from anyorder.data.text import Alphabet, Unit, Windows, holes_in
 from anyorder.errors import UserError, checked_seed, whole
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.texts.scores import TextScores, score_text
@@ -27,6 +27,8 @@ from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, seeded
 from anyorder.model.speculative import Drafted
 from anyorder.query import Query
+from anyorder.support.boundary import field
+from anyorder.support.memory import check_room
 from anyorder.tasks.compression import compress_text, decompress_text
 
 
@@ -56,6 +58,16 @@ class TextModel(FittedModel):
 
     def __repr__(self) -> str:
         return f"TextModel(length {self.length}, {len(self.alphabet.symbols)} symbols)"
+
+    def _check(self) -> None:
+        with field("alphabet"):
+            alphabet = self.alphabet
+            if not isinstance(alphabet.symbols, str) or alphabet.unit not in get_args(Unit):
+                raise UserError(f"expected a text of symbols, and a unit: {' or '.join(get_args(Unit))}")
+            if alphabet.unit == "bytes" and max(alphabet.symbols) > "\xff":
+                raise UserError("its symbols are no bytes")
+            if not all(variable.levels == tuple(alphabet.symbols) for variable in self.schema.variables):
+                raise UserError("its symbols are not the levels of the variables")
 
     @cached_property
     def alphabet(self) -> Alphabet:
@@ -101,6 +113,7 @@ class TextModel(FittedModel):
         holes = holes_in(self.alphabet.spread(text), self.alphabet.spread(mark))
         codes = self.alphabet.check(text.replace(mark, self.alphabet.symbols[0]))  # whatever: a hole's code is not read
         count, filled = 1 if draws is None else whole("draws", draws), tuple(np.flatnonzero(holes).tolist())
+        check_room("draws", count, len(codes))
         values = torch.from_numpy(codes).double().expand(count, -1).clone()
         nats = torch.zeros(values.shape, dtype=torch.float64)
         generator = seeded(self.core, seed)
@@ -159,6 +172,7 @@ class TextModel(FittedModel):
         if drafts is not None and (calls is not None or order == "confidence"):
             raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
         n = whole("n", n)
+        check_room("n", n, self.length)
         start = self.alphabet.check(beginning)
         size = self.length if length is None else whole("length", length)
         if not len(start) < size <= self.length:

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.data.text import Windows
-from anyorder.errors import UserError
+from anyorder.errors import UserError, inside
 from anyorder.masking import Cardinality
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
@@ -42,7 +42,7 @@ def score_text(
     model: TextModel, text: str, *, most: int | None = None, holes: float = 0.3, orders: int = 1, seed: int = 0
 ) -> TextScores:
     """Scores of a text by its windows, all of them or ``most``, evenly spread; a short text is one window."""
-    if not 0 < holes < 1:
+    if not inside(holes, "(0, 1)"):
         raise UserError(f"holes must lie between 0 and 1, got {holes!r}")
     codes = torch.from_numpy(model.alphabet.check(text))
     if len(codes) == 0:

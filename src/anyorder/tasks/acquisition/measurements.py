@@ -55,6 +55,8 @@ class Measurements:
                     schema.index(name)  # a column that does not exist is the likelier mistake
                     raise UserError(f"{name!r} cannot be a candidate: it is a target, or measured in a group only")
             found = {name: found[name] for name in dict.fromkeys(candidates)}
+        if costs is not None and not isinstance(costs, Mapping):
+            raise UserError(f"costs must be a mapping from measurements to numbers, got {costs!r}")
         return cls(found, None if costs is None else _checked(dict(costs.items()), found, schema.names))
 
     @property

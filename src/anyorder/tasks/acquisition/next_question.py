@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError, inside, whole
 from anyorder.model import AnyOrderModel
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import EXACT, Estimate
@@ -208,7 +208,7 @@ def next_question(
     ``least``: the smallest gain worth a question whatever it costs. ``never``: what is not to be asked for (any more).
     """
     goal = _goal(conditional, about, reward)
-    _check(budget, price, least, at_once, look_ahead, draws)
+    check_rules(budget, price, least, at_once, look_ahead, draws)
     model = conditional.model
     row, known = conditional.exact
     if conditional.ranged and (reward != "information" or at_once > 1 or look_ahead > 1):
@@ -406,13 +406,16 @@ def _columns(model: AnyOrderModel, group: Group) -> list[str]:
     return [model.schema.names[index] for index in group]
 
 
-def _check(budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int) -> None:
-    if budget is not None and not budget >= 0:
+def check_rules(
+    budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int
+) -> None:
+    """Refuse rules of asking that make no sense."""
+    if budget is not None and not inside(budget, "[0, inf]"):
         raise UserError(f"budget must be 0 or more, got {budget!r}")
-    if not price >= 0 or (least is not None and not least >= 0):
+    if not inside(price, "[0, inf]") or (least is not None and not inside(least, "[0, inf]")):
         raise UserError(f"price and least must be 0 or more, got {price!r} and {least!r}")
-    if at_once < 1 or look_ahead not in (1, 2):
-        raise UserError(f"at_once must be 1 or more and look_ahead 1 or 2, got {at_once} and {look_ahead}")
+    if whole("at_once", at_once) and whole("look_ahead", look_ahead) > 2:
+        raise UserError(f"look_ahead must be 1 or 2, got {look_ahead}")
     if at_once > 1 and look_ahead > 1:
         raise UserError("choose either several questions at once or a look two steps ahead")
     whole("draws", draws, 2)

@@ -31,10 +31,13 @@ class Scores:
         return ((self.log_prob + self.log_det) * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
 
     def total(self, floor: float) -> tuple[float, float]:
-        """Sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others."""
-        log_prob = self.log_prob.double().nan_to_num(nan=floor).clamp(min=floor)
-        total = (log_prob + self.log_det.double()) * self.weight.double()
-        return total.sum().item(), self.weight.double().sum().item()
+        """Sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others.
+
+        NaN is no score, however low: it makes the sum NaN, if it stands where something is counted.
+        """
+        weight = self.weight.double()
+        total = (self.log_prob.double().clamp(min=floor) + self.log_det.double()) * weight
+        return total.where(weight > 0, 0.0).sum().item(), weight.sum().item()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from anyorder.support.checks import check_fields
+from anyorder.support.threads import most_threads
 
 MOST_SHOWN = 200_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
 
@@ -32,9 +33,11 @@ class TreeOptions:
 
     def __post_init__(self) -> None:
         counts = ("members", "rounds", "shown", "most_repeats", "sharp", "smooth", "threads")
+        rows = ("refit_below", "most_rows")
         check_fields(
             self,
-            whole={**dict.fromkeys(counts, 1), "bins": 2, "leaves": 2},
+            whole={**dict.fromkeys(counts, 1), **dict.fromkeys(rows, 0), "bins": 2, "leaves": 2},
+            most={"threads": most_threads(), "members": 1000, "bins": 4096, "leaves": 131_072},
             within={"learning_rate": "(0, 1]"},
             section="trees",
         )

@@ -27,6 +27,8 @@ from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, 
 from anyorder.variables.schema import Variable
 from anyorder.variables.warp import Warp
 
+MANY = 16  # values from which on a column is quicker than one after the other
+
 WarpName = Literal["normal_scores", "standard"]
 
 
@@ -103,6 +105,16 @@ class Codec(ABC):
             raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
         return float(values[0])
 
+    def encode_each(self, values: Sequence[object], marks: Sequence[str]) -> list[float]:
+        """The model values of several values, each as :meth:`encode_one` reads it; many are read as one column."""
+        if len(values) < MANY or any(isinstance(value, np.generic) for value in values):
+            return [self.encode_one(value, marks) for value in values]
+        cells: Series = pd.Series(list(values), index=[SINGLE] * len(values), dtype=object)
+        found, known = self.encode(cells, marks)
+        if not known.all():
+            self.encode_one(values[int(np.argmin(known))], marks)  # which says why
+        return [float(value) for value in found]
+
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         """The model value of an ordinary value, found without a column; None where only a column can tell."""
         return None
@@ -114,6 +126,12 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, values: Numbers) -> Series:
         """The column these model values stand for, in its own dtype; NaN becomes a missing cell."""
+
+    def of_variable(self, variable: Variable) -> Self:
+        """Equal to this one but for its variable, which is one of the same kind at another position."""
+        other = object.__new__(type(self))  # not made anew: thousands of pixels would be checked one by one
+        other.__dict__.update(self.__dict__, variable=variable)
+        return other
 
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         """The column in the form of ``variable``, which is the same variable with another dtype, say."""
@@ -256,7 +274,7 @@ def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
 
 def warp_from_json(described: Mapping[str, Any]) -> Warp:
     """The warp that ``dataclasses.asdict`` took apart."""
-    return Warp(**{name: tuple(float(number) for number in knots) for name, knots in described.items()})
+    return Warp(**described)
 
 
 def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:

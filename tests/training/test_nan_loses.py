@@ -1,0 +1,72 @@
+"""A model that answers NaN loses every comparison: between encodings, and against trees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import anyorder as ao
+from anyorder.errors import UserError
+from anyorder.heads.blend import Blend
+from anyorder.training import blending
+from anyorder.training.loop import Trainer
+
+QUICK = {"training": {"steps": 20, "minutes": None, "validate_every": 5, "validation_queries": 50}}
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=80)
+    return pd.DataFrame({"a": a, "b": a + rng.normal(size=80)})
+
+
+@pytest.mark.filterwarnings("ignore:training diverged")
+@pytest.mark.parametrize("broken", ["standard", "normal_scores"])
+def test_an_encoding_that_only_diverges_loses_the_race(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Trainer._step
+
+    def diverging(self: Trainer) -> None:
+        if self.label == broken:
+            self.progress.step += 1
+            self._diverge("this")
+        else:
+            step(self)
+
+    monkeypatch.setattr(Trainer, "_step", diverging)
+    card = ao.fit(table(), engine="neural", config=QUICK).card
+    assert card["chosen"] != broken
+    assert card["scores"]["encodings"][broken] is None
+    assert card["training"]["diverged"] == 0 and np.isfinite(card["scores"]["held_out"])
+
+
+def with_nan(monkeypatch: pytest.MonkeyPatch, members: set[int]) -> None:
+    """NaN for one held-out cell of the first variable, from these members of a blend."""
+    log_probs, asked = blending._log_probs, iter(range(10))
+
+    def broken(*given: Any) -> np.ndarray:
+        nats = log_probs(*given)
+        if next(asked) in members:
+            nats[3, 0] = np.nan
+        return nats
+
+    monkeypatch.setattr(blending, "_log_probs", broken)
+
+
+@pytest.mark.parametrize("member", [0, 1])
+def test_a_member_of_a_blend_has_no_say_where_it_answers_nan(member: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nan(monkeypatch, {member})
+    model = ao.fit(table(), engine="auto", config=QUICK)
+    assert np.isfinite(model.card["scores"]["held_out"])
+    first = model.core.heads.of(0)
+    if isinstance(first, Blend):  # else the other member is the whole model
+        network, *trees = first.weights
+        assert (network if member == 0 else sum(trees)) == 0
+
+
+def test_a_variable_that_nobody_can_score_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nan(monkeypatch, {0, 1})
+    with pytest.raises(UserError, match="held-out cells of a;"):
+        ao.fit(table(), engine="auto", config=QUICK)
