@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from anyorder.errors import UserError
+from anyorder.model.checkpoint import load_model, save_model
 from anyorder.model.signed import check_signature
+
+from models import gaussian_model
 
 pytest.importorskip("cryptography")
 
@@ -100,3 +105,22 @@ def test_a_key_file_that_is_not_there_is_named(path: Path) -> None:
     sign(path, OF_HASH)
     with pytest.raises(UserError, match=r"no file .*who\.pub"):
         check_signature(DATA, path, path.with_name("who.pub"))
+
+
+def test_only_a_signed_model_is_loaded_where_one_is_asked_for(path: Path) -> None:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    secret = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    key = base64.b64encode(b"Ed" + b"12345678" + secret.public_key().public_bytes_raw()).decode()
+    model = gaussian_model(np.zeros(2), np.eye(2))
+    save_model(model, {"note": "signed"}, path)
+    with pytest.raises(UserError, match=r"m\.anyorder cannot be read: it has no signature"):
+        load_model(path, signed_by=key)
+    own = secret.sign(hashlib.blake2b(path.read_bytes()).digest())
+    overall = secret.sign(own + b"mine")
+    packed = (base64.b64encode(part).decode() for part in (b"ED12345678" + own, overall))
+    sign(path, "untrusted comment: x\n{}\ntrusted comment: mine\n{}\n".format(*packed))
+    assert load_model(path, signed_by=key)[1] == {"note": "signed"}
+    save_model(model, {"note": "another"}, path)
+    with pytest.raises(UserError, match="was changed"):
+        load_model(path, signed_by=key)

@@ -31,7 +31,7 @@ def check_signature(data: bytes, path: Path, signed_by: str | Path) -> None:
     key_id, key = _public_key(signed_by)
     beside = path.with_name(path.name + ENDING)
     if not beside.is_file():
-        raise UserError(f"{path} has no signature {beside.name!r} beside it; sign it with: minisign -Sm {path.name}")
+        raise UserError(f"it has no signature {beside.name!r} beside it; sign it with: minisign -Sm {path.name}")
     found = _Signature.read(beside)
     if found.key_id != key_id:
         raise UserError(
@@ -39,7 +39,7 @@ def check_signature(data: bytes, path: Path, signed_by: str | Path) -> None:
         )
     message = data if found.algorithm == OF_FILE else hashlib.blake2b(data).digest()
     if not (_signs(key, found.own, message) and _signs(key, found.overall, found.own + found.comment.encode())):
-        raise UserError(f"{path} is not what {beside.name!r} signs: the file or the signature was changed")
+        raise UserError(f"it is not what {beside.name!r} signs: the file or the signature was changed")
 
 
 @dataclass(frozen=True)
