@@ -7,7 +7,6 @@ as far as its own tensors go; whatever fails on the way is a ``UserError`` that 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +20,7 @@ from anyorder.model.tensor_bytes import LENGTH, VERSION, from_bytes, header_end,
 from anyorder.support.allowance import Allowance
 from anyorder.support.atomic import atomic_path
 from anyorder.support.boundary import field, reading
+from anyorder.support.memory import machine_memory
 from anyorder.support.strict_json import check_finite
 
 COPIES = 3  # of its bytes are in memory while a file is read: as read, as tensors, in the model
@@ -103,17 +103,9 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header_end(file.read(LENGTH), size)
-            if COPIES * size > (memory := _memory()):
+            if COPIES * size > (memory := machine_memory()):
                 raise UserError(f"its {size} bytes take {COPIES} times as many to load, and this machine has {memory}")
             file.seek(0)
             # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
             data = file.read(size)
         return from_bytes(data)
-
-
-def _memory() -> float:
-    """The bytes of memory that this machine has, where it says so."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not on Windows
-        return math.inf
