@@ -46,3 +46,42 @@ def test_ask_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureF
     picture = tmp_path / "out.png"
     run(capsys, "ask", model, "price, river", "--plot", str(picture))
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_queries_are_read_as_tables_are(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
+) -> None:
+    queries = tmp_path / "queries.csv"
+    queries.write_bytes("question,größe\nprice | rooms=6,ü\n".encode(encoding))
+    found = json.loads(run(capsys, "ask", model, "--queries", str(queries), "--json").out)
+    assert found["answers"][0]["value"] == pytest.approx(22)
+
+
+@pytest.mark.parametrize("content", ["question\nprice | größe=6\n".encode("latin-1"), b"PK\x03\x04\0\0", b"\xff\xfea"])
+def test_queries_in_other_encodings_are_refused(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    (tmp_path / "queries.csv").write_bytes(content)
+    said = run(capsys, "ask", model, "--queries", str(tmp_path / "queries.csv"), status=2).err
+    assert "queries.csv" in said
+
+
+def test_a_question_may_be_very_long(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "queries.csv").write_text(f'question\n"{"x" * 200_000}"\n"price"\n')
+    found = json.loads(run(capsys, "ask", model, "--queries", str(tmp_path / "queries.csv"), "--json").out)
+    assert "error" in found["answers"][0] and found["answers"][1]["value"] == pytest.approx(20)
+
+
+def test_formulas_in_answers_are_escaped_where_asked(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "queries.txt").write_text("=cmd|x\n")
+    asked = ("ask", model, "--queries", str(tmp_path / "queries.txt"))
+    assert run(capsys, *asked).out.splitlines()[1].startswith("=cmd|x,")
+    assert run(capsys, *asked, "--escape-formulas").out.splitlines()[1].startswith("'=cmd|x,")
+
+
+def test_what_a_terminal_would_obey_is_written_out_in_errors(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = run(capsys, "ask", model, "price | \x1b[31m\u202eroms=6", status=2).err
+    assert "\x1b" not in said and "\u202e" not in said

@@ -70,6 +70,7 @@ def test_options_of_fit(
         ('drop = "price"', "drop must be a list"),
         ("drop = [1]", "drop must be a list"),
         ("device = 3", "device must be a text"),
+        ("a = " + "[" * 5000, "nested too deeply"),
     ],
 )
 def test_wrong_types_in_a_file(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import os
@@ -24,7 +25,7 @@ FRAME = pd.DataFrame(
         "n": pd.array([1, -2, None, 2**60 + 1], dtype="Int64"),
         "k": [1, 2, 3, 4],
         "zip": ["01234", "99999", "00001", "12345"],
-        "text": ['a,b;c\t"d"|', "line\nbreak", "NA", None],
+        "text": ['a,b;c\t"d"|', "line\nbreak\rx", "NA", None],
         "flag": [True, False, True, True],
     }
 ).astype({"zip": "str", "text": "str"})
@@ -44,6 +45,7 @@ def test_gzip_is_reproducible_and_polars_is_accepted(tmp_path: Path) -> None:
         write_table(pl.DataFrame({"x": [1, 2]}), tmp_path / name)
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).split() == [b"x", b"1", b"2"]
     assert (tmp_path / "a.csv.gz").read_bytes()[4:8] == b"\0" * 4  # no time stamp
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()  # and no name
 
 
 def read(tmp_path: Path, content: str | bytes, name: str = "t.csv", **options: object) -> pd.DataFrame:
@@ -201,3 +203,98 @@ def test_a_tie_between_delimiters_goes_to_the_one_with_more_numbers(
     tmp_path: Path, text: str, names: list[str]
 ) -> None:
     assert read(tmp_path, text).columns.tolist() == names
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", ["", "\n"])
+def test_a_blank_line_of_one_column_is_a_missing_cell(tmp_path: Path, newline: str, last: str) -> None:
+    text = ("\na\n1\n\n3\n\n\n5" + last).replace("\n", newline)
+    frame = read(tmp_path, text)
+    assert frame["a"].isna().tolist() == [False, True, False, True, True, False]
+    assert frame["a"].dropna().tolist() == [1, 3, 5]
+    assert len(read(tmp_path, f"a{newline}x{newline}{newline}")) == 2  # the last cell is missing
+
+
+@pytest.mark.parametrize("cells", [[1.5, None, None], [None, "x"], ["x", None, "y", None, None], [None, None]])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_one_column_keeps_its_rows(tmp_path: Path, cells: list[object], name: str) -> None:
+    frame = pd.DataFrame({"a": cells})
+    write_table(frame, tmp_path / name)
+    found = read_table(tmp_path / name)
+    assert found["a"].isna().tolist() == frame["a"].isna().tolist()
+    assert found["a"].dropna().tolist() == frame["a"].dropna().tolist()
+
+
+def test_what_a_column_is_does_not_depend_on_the_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {
+        "whole": ["1"] * 40,
+        "holes": ["1"] * 39 + [""],
+        "fraction": ["1"] * 39 + ["-0"],
+        "late": ["1"] * 39 + ["2.5"],
+        "zip": ["1"] * 39 + ["07"],
+        "long": ["1.5"] + ["1"] * 38 + ["12345678901234567"],
+        "word": ["NA"] * 39 + ["1"],
+        "truth": ["True"] * 39 + ["x"],
+        "truth_holes": [""] * 20 + ["True"] * 19 + ["False"],
+        "none": [""] * 40,
+        "last": ["x"] * 40,
+    }
+    text = "\n".join([",".join(cells), *(",".join(row) for row in zip(*cells.values(), strict=True))])
+    whole = read(tmp_path, text)
+    assert whole["late"].dtype == "float64" and whole["zip"].tolist()[-2:] == ["1", "07"]
+    assert whole["long"].tolist()[-1] == "12345678901234567" and whole["truth"].tolist()[-1] == "x"
+    monkeypatch.setattr("anyorder.data.delimited.PIECE", 100)  # a few rows at a time
+    pd.testing.assert_frame_equal(read(tmp_path, text), whole)
+
+
+def test_long_fields_and_wide_headers_are_read(tmp_path: Path) -> None:
+    long = "x" * 200_000
+    frame = read(tmp_path, f"a,b\n{long},\n1,\n")  # an empty last cell: every line's length is looked at
+    assert frame["a"].tolist() == [long, "1"]
+    names = [f"column {number} {'of a long name' * 20}" for number in range(300)]
+    wide = read(tmp_path, ",".join(names) + "\n" + ",".join("1" * len(names)) + "\n")
+    assert wide.columns.tolist() == names
+
+
+@pytest.mark.parametrize("delimiter", ["ab", "\n", '"', "\\s*"])
+def test_a_delimiter_is_one_character(tmp_path: Path, delimiter: str) -> None:
+    with pytest.raises(UserError, match="a delimiter is one character"):
+        read(tmp_path, "a,b\n1,2\n", delimiter=delimiter)
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyorder.data.unpacking.UNPACKED", 1_000_000)
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 2_000_000))
+    with pytest.raises(UserError, match=r"unpacks to more than 1 MB.*unpack it yourself"):
+        read_table(tmp_path / "bomb.csv.gz")
+
+
+def test_formulas_are_escaped_where_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["=cmd|' /C calc'!A0", "+SUM(A1)", "-x", "@y", "\tz", "\rz", "＝1", "plain", "-5", "+491", None, "a=b"]
+    frame = pd.DataFrame({"=n": range(len(texts)), "t": texts, "x": [-1.5] * len(texts)})
+    frame["level"] = pd.Categorical(["=1", "b"] * 6)
+    write_table(frame, tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv")["t"].tolist()[:2] == texts[:2]  # the data as they are, unless asked
+    write_table(frame, tmp_path / "t.csv", escape_formulas=True)
+    found = read_table(tmp_path / "t.csv")
+    assert found.columns.tolist() == ["'=n", "t", "x", "level"]
+    expected = [f"'{text}" for text in texts[:7]] + texts[7:]
+    assert found["t"].astype(object).where(found["t"].notna(), None).tolist() == expected
+    assert found["x"].tolist() == [-1.5] * len(texts)
+    assert found["level"].tolist()[:2] == ["'=1", "b"]
+    write_table(frame, "-", escape_formulas=True)
+    assert "'=cmd" in capsys.readouterr().out
+    write_table(frame, tmp_path / "t.parquet", escape_formulas=True)  # no spreadsheet's format
+    assert read_table(tmp_path / "t.parquet")["t"].tolist()[0] == texts[0]
+
+
+def test_parquet_with_flipped_bits_is_refused_or_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    write_table(FRAME, path)
+    content, generator = path.read_bytes(), np.random.default_rng(0)
+    for position in generator.integers(0, len(content), 60):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << int(generator.integers(8))
+        path.write_bytes(damaged)
+        with contextlib.suppress(UserError):
+            read_table(path)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from anyorder.data import images
-from anyorder.data.picture_files import open_picture, read_folder, write_picture
+from anyorder.data.picture_files import WRITTEN, open_picture, pillow, read_folder, read_picture, write_picture
 from anyorder.errors import UserError
+from anyorder.support.atomic import WriteError
+
+from disks import no_file_above
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -98,8 +102,74 @@ def test_idx_files_are_read_and_others_refused(tmp_path: Path) -> None:
     assert images.read_idx(path).shape == (2, 2, 3)
     for content in (b"", b"no gzip", gzip.compress(b"short"), gzip.compress(struct.pack(">HBB3I", 0, 8, 3, 2, 2, 9))):
         path.write_bytes(content)
-        with pytest.raises(UserError, match="no gzipped IDX"):
+        with pytest.raises(UserError, match=r"x\.gz.*(no gzipped IDX|not a whole gzip)"):
             images.read_idx(path)
+
+
+def _png(path: Path, height: int, width: int) -> None:
+    """A PNG of that size by its header; its pixels are all black, so it is tiny."""
+    pillow().new("1", (width, height)).save(path)
+
+
+def test_a_picture_is_refused_by_its_header_if_it_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _png(tmp_path / "large.png", 300, 400)
+    monkeypatch.setattr("anyorder.data.picture_files.MOST_PIXELS", 100_000)
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda self: pytest.fail("it was decoded"))
+    with pytest.raises(UserError, match="too large: 300 x 400 pixels"):
+        open_picture(tmp_path / "large.png")
+
+
+def test_a_bomb_is_an_error_and_no_warning(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    _png(tmp_path / "bomb.png", 10_000, 12_000)
+    with pytest.raises(UserError, match="too large"):
+        open_picture(tmp_path / "bomb.png")
+    assert not recwarn.list
+
+
+def test_large_pictures_are_not_kept_at_full_size(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = read_folder(folder)
+    monkeypatch.setattr("anyorder.data.picture_files.KEPT_PIXELS", 0)  # each is read again when the size is known
+    twice = read_folder(folder)
+    assert np.array_equal(once.pictures, twice.pictures)
+    assert (once.names, once.notes, once.refused) == (twice.names, twice.notes, twice.refused)
+    monkeypatch.setattr("anyorder.data.picture_files.MOST_BYTES", 1000)
+    with pytest.raises(UserError, match=r"12 x 10 pixels, their most frequent.*--size"):
+        read_folder(folder)
+    assert read_folder(folder, size=(8, 8)).pictures.shape[1:3] == (8, 8)
+
+
+def test_what_is_done_in_strips_is_done_as_in_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read_folder(folder)
+    monkeypatch.setattr("anyorder.data.picture_files.STRIP", 30)
+    assert np.array_equal(read_folder(folder).pictures, whole.pictures)
+
+
+@pytest.mark.parametrize("kind", ["tif", "png", "gif", "webp", "bmp", "jpg", "ppm"])
+def test_a_damaged_picture_is_refused_in_words(tmp_path: Path, kind: str) -> None:
+    generator = np.random.default_rng(0)
+    picture = pillow().fromarray(generator.integers(0, 255, (12, 12), dtype=np.uint8))
+    picture.save(tmp_path / f"a.{kind}", **({"compression": "tiff_lzw"} if kind == "tif" else {}))
+    content = (tmp_path / f"a.{kind}").read_bytes()
+    for _ in range(60):
+        damaged = bytearray(content)
+        for position in generator.integers(0, min(len(content), 400), 3):
+            damaged[position] = generator.integers(0, 256)
+        (tmp_path / f"b.{kind}").write_bytes(damaged)
+        with contextlib.suppress(UserError):
+            read_picture(tmp_path / f"b.{kind}")
+
+
+def test_odd_modes_of_tiff(tmp_path: Path) -> None:
+    values = np.array([[0.5, np.nan, np.inf, -3.0]] * 4, dtype=np.float32)
+    pillow().fromarray(values).save(tmp_path / "a.tif")
+    picture, said = read_picture(tmp_path / "a.tif")
+    assert "8 bits" in said and np.asarray(picture)[0].tolist() == [128, 0, 255, 0]
+    frames = [pillow().new("L", (5, 5), colour) for colour in (7, 9)]
+    frames[0].save(tmp_path / "b.tif", save_all=True, append_images=frames[1:])
+    picture, said = read_picture(tmp_path / "b.tif")
+    assert "first frame" in said and np.asarray(picture).max() == 7
 
 
 @pytest.mark.data
@@ -109,3 +179,13 @@ def test_public_sets(name: str, data_dir: Path) -> None:
     assert found.training.dtype == np.uint8
     assert found.training.max() == found.levels - 1
     assert len(found.test) in (2000, 10_000)
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_a_picture_that_the_disk_takes_only_half_of_is_not_written(tmp_path: Path, ending: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (100, 100, 3))
+    target = tmp_path / f"picture{ending}"
+    target.write_bytes(b"old")
+    with no_file_above(3000), pytest.raises(WriteError, match="cannot write"):
+        write_picture(noise, target)
+    assert target.read_bytes() == b"old"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import hashlib
 import lzma
 import zipfile
@@ -99,3 +100,37 @@ def test_pydoc_is_always_there() -> None:
     found = pydoc_topics()
     assert len(found.training) > 400_000
     assert found.partial == ""
+
+
+def test_packed_corpora_that_are_broken_or_locked_or_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"some words, again and again\n" * 50_000
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", text)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
+    (tmp_path / "a.txt.xz").write_bytes(lzma.compress(text))
+    packed = sorted(tmp_path.iterdir())
+    assert [read_corpus(path) for path in packed] == [text.decode()] * 3
+    for path in packed:
+        whole = path.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 0xFF
+        for content in (whole[: len(whole) // 2], bytes(flipped), whole[9:]):
+            broken = tmp_path / f"broken{path.suffix}"
+            broken.write_bytes(content)
+            with pytest.raises(UserError, match=r"broken.*not a whole (gzip|xz|zip) file"):
+                read_corpus(broken)
+    monkeypatch.setattr("anyorder.data.unpacking.UNPACKED", 1_000_000)
+    for path in packed:
+        with pytest.raises(UserError, match=r"unpacks to more than 1 MB"):
+            read_corpus(path)
+    locked = bytearray((tmp_path / "a.zip").read_bytes())
+    for mark in (b"PK\x03\x04", b"PK\x01\x02"):  # the flag that says "encrypted", in both headers
+        locked[locked.index(mark) + (6 if mark[2] == 3 else 8)] |= 1
+    (tmp_path / "locked.zip").write_bytes(locked)
+    with pytest.raises(UserError, match="password required"):
+        read_corpus(tmp_path / "locked.zip")
+
+
+def test_a_device_is_no_corpus() -> None:
+    with pytest.raises(UserError, match="it is a device"):
+        read_corpus(Path("/dev/zero"))

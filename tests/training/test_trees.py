@@ -17,6 +17,8 @@ from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixt
 from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import halves
+from anyorder.networks.parts.lightgbm_text import read_trees
+from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
@@ -118,9 +120,10 @@ def test_questions_end_in_single_classes(atoms: int) -> None:
 
 
 def test_without_boosters_the_questions_are_answered_by_the_marginal(trees: BoostedTrees) -> None:
-    texts = [["" for _ in own] for own in trees.splits]
-    texts[0][0] = trees.boosters()[0][0].model_to_string()  # only the first question, so that the others are asked too
-    bare = BoostedTrees.of(trees.layout, trees.splits, texts, trees.atoms, trees.marginal)
+    parts = [[TreeArrays.none() for _ in own] for own in trees.splits]
+    # Only the first question, so that the others are asked too.
+    parts[0][0] = read_trees(trees.boosters(0)[0].model_to_string())
+    bare = BoostedTrees.of(trees.layout, trees.splits, parts, trees.atoms, trees.marginal)
     inputs = np.full((1, 5), np.nan)
     marginal = trees.marginal[0, : trees.layout.sizes[0]].softmax(0)
     split = trees.splits[0][0]
@@ -160,8 +163,8 @@ def test_a_partner_is_never_used(mixed: tuple[list[Head], np.ndarray]) -> None:
     # Spike and flag tell all about each other; as partners neither may see the other.
     trees = grown(heads, table, TreeOptions(shown=1000, rounds=10, threads=1), partners=(-1, -1, -1, 4, 3))
     for place, partner in ((3, 4), (4, 3)):
-        for booster in filter(None, trees.boosters()[place]):
-            assert booster.feature_importance()[partner] == 0
+        for booster in filter(None, trees.boosters(place)):
+            assert partner not in read_trees(booster.model_to_string()).split_features
 
 
 def test_trees_survive_the_file_bit_by_bit(tmp_path: Path) -> None:
@@ -205,15 +208,6 @@ def test_unknown_engine_is_refused() -> None:
         ao.fit(frame, engine="forest")  # type: ignore[arg-type]
 
 
-def test_damaged_trees_are_refused(trees: BoostedTrees) -> None:
-    broken = BoostedTrees(trees.layout, trees.splits, trees.lengths, trees.atoms)
-    state = trees.state_dict()
-    state["text"] = torch.zeros_like(state["text"])
-    broken.load_state_dict(state)
-    with pytest.raises(UserError, match="damaged"):
-        broken.boosters()
-
-
 def test_a_table_too_long_for_trees_is_left_to_the_network() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
     model = ao.fit(frame, config={**QUICK, "trees": {"most_rows": 50}}, seed=0)
@@ -232,11 +226,12 @@ def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray])
     plans, options = [[Plan(5)]] * len(heads), TreeOptions(threads=1)
     flags, quiet = [False] * len(heads), lambda: None
     none = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet)
-    assert not any(booster for own in none.boosters() for booster in own)
+    assert not any(booster for place in range(len(heads)) for booster in none.boosters(place))
     clock = Clock(len(heads), None, lambda: False)
     some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
-    assert [len(own) for own in some.boosters()] == [len(own) for own in some.splits]
-    assert all(booster is not None for own in some.boosters() for booster in own)
+    for place, own in enumerate(some.splits):
+        assert len(some.boosters(place)) == len(own)
+        assert all(booster is not None for booster in some.boosters(place))
 
 
 def test_without_time_the_trial_trees_stand_in_as_they_were_grown() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from anyorder.errors import UserError
+from anyorder.support.visible import visible
 
 app = typer.Typer(
     name="anyorder",
@@ -78,11 +79,11 @@ def _remarks() -> Callable[..., None]:
         text = " ".join(str(message).split())
         if issubclass(category, UserWarning) and text not in said:
             said.add(text)
-            sys.stderr.write(f"anyorder: note: {text}\n")
+            sys.stderr.write(f"anyorder: note: {visible(text)}\n")
 
     return remark
 
 
 def _complain(message: str) -> int:
-    sys.stderr.write("anyorder: " + " ".join(message.split()) + "\n")
+    sys.stderr.write("anyorder: " + visible(" ".join(message.split())) + "\n")
     return 2

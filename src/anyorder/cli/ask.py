@@ -12,11 +12,12 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, write_bytes
-from anyorder.cli.options import Json, ModelFile, Seed
+from anyorder.cli.options import EscapeFormulas, Json, ModelFile, Seed
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.ask import Reply, reply_to
 from anyorder.questions.grammar import Question, parse_question, write_question
+from anyorder.support.csv_rows import csv_rows, without_formula
 
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
@@ -46,6 +47,7 @@ def ask(
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is."""
     if (question is None) == (queries is None):
@@ -56,7 +58,7 @@ def ask(
         texts = read_questions(queries)
         loaded = load_table_model(model)
         rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed)]
-        _write_rows(rows, out, as_json)
+        _write_rows(rows, out, as_json, escape_formulas)
         return
     if out is not None:
         raise UserError("-o belongs to --queries FILE; one answer goes to standard output")
@@ -99,12 +101,14 @@ def read_questions(path: Path) -> list[str]:
     if str(path) == "-":
         content = sys.stdin.read()
     elif path.is_file():
-        content = path.read_text(encoding="utf-8-sig")
+        from anyorder.data.files import decoded
+
+        content = decoded(path.read_bytes(), repr(str(path)))
     else:
         raise UserError(f"there is no file {str(path)!r} with questions")
     lines = [line.strip() for line in content.splitlines()]
-    header = [name.strip() for name in next(csv.reader(lines[:1]), [])]
-    if "question" in header:
+    header = [name.strip() for name in next(csv_rows(lines[:1]), (0, []))[1]]
+    if "question" in header:  # a row may go over several lines
         questions = _column(path, content, header.index("question"))
     elif path.suffix.lower() in (".csv", ".tsv"):
         raise UserError(
@@ -120,8 +124,7 @@ def read_questions(path: Path) -> list[str]:
 
 def _column(path: Path, content: str, column: int) -> list[str]:
     """The cells of one column; an empty one is a mistake, unless nothing follows it."""
-    reader = csv.reader(io.StringIO(content))
-    rows = [(reader.line_num, row) for row in reader][1:]
+    rows = list(csv_rows(io.StringIO(content)))[1:]
     while rows and not any(cell.strip() for cell in rows[-1][1]):
         rows.pop()
     for line, row in rows:
@@ -147,14 +150,17 @@ def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> l
     return [{"question": text, "what": what, **show.estimate_facts(number)} for what, number in found]
 
 
-def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool) -> None:
+def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool, escape_formulas: bool) -> None:
     text = io.StringIO()
     if as_json:
         text.write(show.as_json({"answers": rows}))
     else:
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        written = without_formula if escape_formulas else str
+        writer.writerows(
+            {name: written(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows
+        )
     if out is None:
         sys.stdout.write(text.getvalue())
     else:

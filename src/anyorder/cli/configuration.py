@@ -46,6 +46,8 @@ def read_toml(path: Path | None) -> dict[str, Any]:
         raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise UserError(f"{str(path)!r} is not valid TOML: it is nested too deeply") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
 

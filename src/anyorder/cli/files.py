@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -44,14 +43,11 @@ def read_frame(path: Path, missing: Sequence[str]) -> pd.DataFrame:
     return read_table(path, missing=tuple(missing))
 
 
-def write_frame(frame: pd.DataFrame, path: Path | None) -> None:
+def write_frame(frame: pd.DataFrame, path: Path | None, *, escape_formulas: bool = False) -> None:
     """Write a table to that file, or as CSV to standard output."""
-    if path is None:
-        frame.to_csv(sys.stdout, index=False)
-        return
     from anyorder.data.files import write_table
 
-    write_table(frame, path)
+    write_table(frame, "-" if path is None else path, escape_formulas=escape_formulas)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -15,7 +15,7 @@ from anyorder.cli.training_run import TrainingRun
 @spelled_out
 def fit_text(
     corpus: Annotated[
-        Path, typer.Argument(metavar="FILE", help="UTF-8 text; .xz and .zip are unpacked", show_default=False)
+        Path, typer.Argument(metavar="FILE", help="UTF-8 text; .gz, .xz and .zip are unpacked", show_default=False)
     ],
     length: Annotated[int, typer.Option(min=2, help="characters in a window: how far the model sees")] = 250,
     unit: Annotated[str, typer.Option(help="characters, or bytes for any text at all")] = "characters",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from anyorder.cli import show
 from anyorder.cli.acquisition_options import AcquisitionOptions
 from anyorder.cli.files import load_table_model
 from anyorder.cli.next import print_ranking
@@ -19,6 +18,7 @@ from anyorder.cli.signatures import spelled_out
 from anyorder.cli.sparkline import axis_of, in_a_line
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names
+from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
     from anyorder.tasks.acquisition.interview import Interview
@@ -103,7 +103,7 @@ class _Terminal:
         """Ask until something is settled. The answered columns of a group are kept, whatever comes after them."""
         answered: dict[str, str] = {}
         unanswered: list[str] = []
-        typer.echo(f"\n{show.visible(name)}? ({_promise(question)}{self.cost(name)})")
+        typer.echo(f"\n{visible(name)}? ({_promise(question)}{self.cost(name)})")
         columns = self.session.columns(name)
         while len(answered) + len(unanswered) < len(columns):
             column = columns[len(answered) + len(unanswered)]
@@ -140,7 +140,7 @@ class _Terminal:
         try:
             self.session.answer(name, answered)
         except UserError as error:  # each is possible, but not all together: the question comes again
-            typer.echo(show.visible(f"  {error}"))
+            typer.echo(visible(f"  {error}"))
         self.print_targets()
 
     def stop(self, reason: str) -> None:
@@ -157,12 +157,12 @@ class _Terminal:
             if word in ("", "quit"):
                 self.ended = True
             elif word not in ("undo", "tell"):
-                typer.echo(f"  nothing is being asked, so {show.visible(word)!r} answers nothing")
+                typer.echo(f"  nothing is being asked, so {visible(word)!r} answers nothing")
 
     def undo(self) -> None:
         turn = self.session.undo()
         what = "nothing to undo" if turn is None else f"forgotten: {turn.name or 'what was added'} ({turn.outcome})"
-        typer.echo(show.visible(what))
+        typer.echo(visible(what))
         self.print_targets()
 
     def volunteer(self, text: str) -> bool:
@@ -195,7 +195,7 @@ class _Terminal:
         try:
             return action()
         except UserError as error:
-            typer.echo(show.visible(f"  {error}"))
+            typer.echo(visible(f"  {error}"))
             return None
 
     def command(self, column: str, line: str | None) -> tuple[str | None, str]:
@@ -213,7 +213,7 @@ class _Terminal:
 
     def read(self, prompt: str) -> str | None:
         try:
-            return input(show.visible(prompt))
+            return input(visible(prompt))
         except (EOFError, KeyboardInterrupt):
             typer.echo("")
             return None
@@ -231,7 +231,7 @@ class _Terminal:
     def print_targets(self) -> None:
         """One line for each target: its distribution now."""
         for name, answer in self.session.posterior().items():
-            typer.echo(show.visible(f"{name} {in_a_line(answer, self.axis[name])}"))
+            typer.echo(visible(f"{name} {in_a_line(answer, self.axis[name])}"))
 
 
 def _promise(question: NextQuestion) -> str:
@@ -242,4 +242,4 @@ def _promise(question: NextQuestion) -> str:
 
 
 def _known(session: Interview) -> str:
-    return show.visible(", ".join(f"{column}={said}" for column, said in session.known.items()) or "nothing")
+    return visible(", ".join(f"{column}={said}" for column, said in session.known.items()) or "nothing")

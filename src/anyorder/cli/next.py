@@ -15,6 +15,7 @@ from anyorder.cli.paths import check_figure
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.sparkline import axis_of, in_a_line
 from anyorder.questions.grammar import parse_evidence, parse_names
+from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
     from anyorder.tasks.acquisition.next_question import NextQuestion
@@ -59,7 +60,7 @@ def next_(
         show.print_json(result)
     else:
         for name, answer in ((name, loaded.given(evidence)[name]) for name in names):
-            typer.echo(show.visible(f"{name} {in_a_line(answer, axis_of(answer))}"))
+            typer.echo(visible(f"{name} {in_a_line(answer, axis_of(answer))}"))
         print_ranking(found)
 
 
@@ -84,9 +85,9 @@ def print_ranking(found: NextQuestion) -> None:
     if len(found.candidates) > SHOWN:
         typer.echo(f"... and {len(found.candidates) - SHOWN} more")
     if found.stop:
-        typer.echo(show.visible(f"stop: {found.stop}"))
+        typer.echo(visible(f"stop: {found.stop}"))
     elif found.together is not None:
-        asked = show.visible(" and ".join(found.chosen))
+        asked = visible(" and ".join(found.chosen))
         typer.echo(f"ask for {asked}: together {float(found.together):.4f} {found.unit}")
     else:
-        typer.echo(show.visible(f"ask for {found.best}"))
+        typer.echo(visible(f"ask for {found.best}"))

@@ -41,6 +41,11 @@ UnseenValues = Annotated[
     typer.Option("--unseen", help="a value never seen in training: refuse the table, or treat the cell as unknown"),
 ]
 
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="put ' before texts that a spreadsheet would calculate, such as =1+1 (CSV)"),
+]
+
 NetworkCalls = Annotated[
     int | None, typer.Option("--calls", min=1, help="make only this many network calls; no longer exact")
 ]

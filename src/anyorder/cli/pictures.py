@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -30,10 +29,11 @@ def read_pictures(
     Files hold bytes, which become 0 .. ``levels`` - 1 (256 if that is None); an array is taken as it is. A note says
     what had to be changed in a file, and which files cannot be used.
     """
+    from anyorder.data.arrays import read_array
     from anyorder.data.picture_files import read_folder, to_levels
 
     if is_array(path):
-        return _array(path)
+        return read_array(path)
     if path.is_dir():
         found = read_folder(path, size=size, colour=colour)
         for name, change in found.notes.items():
@@ -75,19 +75,3 @@ def _bytes(path: Path, *, colour: bool | None) -> np.ndarray:
     if change:
         note(f"{path}: {change}")
     return np.asarray(picture if colour is None else picture.convert("RGB" if colour else "L"))
-
-
-def _array(path: Path) -> np.ndarray:
-    try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
-        with found:
-            names = [name for name in ("pictures", "images", "x", "train", *found.files) if name in found.files]
-            if not names:
-                raise UserError(f"{str(path)!r} holds no array")
-            return np.asarray(found[names[0]])
-    except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise UserError(f"cannot read an array from {str(path)!r}: {error}") from error

@@ -17,17 +17,13 @@ from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
+from anyorder.support.visible import visible
+
 if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
-
-
-def visible(text: str) -> str:
-    """A name or level on one line: line breaks and a terminal's own codes written out."""
-    letters = (repr(letter)[1:-1] if letter < " " or "\x7f" <= letter <= "\x9f" else letter for letter in text)
-    return "".join(letters)
 
 
 def escape(text: str) -> str:
@@ -126,7 +122,7 @@ def note(text: str) -> None:
 
 def remark(text: str) -> None:
     """Write one line to standard error."""
-    sys.stderr.write(f"anyorder: {text}\n")
+    sys.stderr.write(f"anyorder: {visible(text)}\n")
 
 
 def print_answers(result: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from anyorder.cli.files import check_names, read_bytes, read_frame, write_bytes,
 from anyorder.cli.options import (
     CompressedFile,
     Count,
+    EscapeFormulas,
     Json,
     Missing,
     Orders,
@@ -64,6 +65,7 @@ def fill(
     ] = 0.9,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """The best guess for every unknown cell; with --draws, random fills of all unknown cells of a row together."""
     if (intervals is None) != (held_out is None):
@@ -74,9 +76,11 @@ def fill(
     frame = read_frame(file, marks)
     if intervals is not None and held_out is not None:
         adjusted = model.conformal(read_frame(held_out, marks), seed=seed, like=frame, unseen=unseen)
-        write_frame(_as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals)
+        write_frame(
+            _as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals, escape_formulas=escape_formulas
+        )
     if draws is None:
-        write_frame(model.fill(frame, seed=seed, unseen=unseen), out)
+        write_frame(model.fill(frame, seed=seed, unseen=unseen), out, escape_formulas=escape_formulas)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
@@ -85,7 +89,7 @@ def fill(
     filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
     for index, one in enumerate(filled):
         one.insert(0, "draw", index)
-    write_frame(pd.concat(filled, ignore_index=True), out)
+    write_frame(pd.concat(filled, ignore_index=True), out, escape_formulas=escape_formulas)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -112,12 +116,13 @@ def sample(
     holes: Annotated[
         bool, typer.Option("--holes", help="leave cells empty as in the data (needs fit --missingness joint)")
     ] = False,
+    escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Full rows, in which what is given stays fixed."""
     evidence = parse_evidence(given)
     check_table(out)
     check_names(model, evidence)
-    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out)
+    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out, escape_formulas=escape_formulas)
 
 
 def score(
@@ -179,7 +184,7 @@ def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = 
     show.print_compression(file, out, as_json=as_json)
 
 
-def decompress(model: TableModel, file: CompressedFile, out: PlainOut) -> None:
+def decompress(model: TableModel, file: CompressedFile, out: PlainOut, escape_formulas: EscapeFormulas = False) -> None:
     """A table with the same cells, as CSV, CSV.gz or Parquet."""
     check_table(out)
-    write_frame(model.decompress(read_bytes(file)), out)
+    write_frame(model.decompress(read_bytes(file)), out, escape_formulas=escape_formulas)

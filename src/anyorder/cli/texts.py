@@ -30,6 +30,7 @@ from anyorder.cli.options import (
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.support import plotting
+from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
     from anyorder.modalities.texts.model import Filling, TextModel
@@ -75,9 +76,11 @@ def fill(
         _write(json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False), out)
         return
     colours = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    _write("\n".join(_coloured(filling, model) if colours else filling.text for filling in fillings), out)
     if colours:
+        sys.stdout.write("".join(_coloured(filling, model) + "\n" for filling in fillings))
         show.remark(f"green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less")
+        return
+    _write("\n".join(filling.text for filling in fillings), out)
 
 
 def sample(
@@ -187,7 +190,7 @@ def _decoded(path: Path) -> str:
 
 def _write(text: str, out: Path | None) -> None:
     if out is None:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write((visible(text, kept="\n\t") if sys.stdout.isatty() else text) + "\n")
     else:
         write_bytes((text + "\n").encode("utf-8"), out)
 
@@ -198,10 +201,10 @@ def _facts(filling: Filling) -> dict[str, Any]:
 
 
 def _coloured(filling: Filling, model: TextModel) -> str:
-    """The text with its filled characters in colour, by escape sequences: whatever else is in it stays as it is."""
+    """The text with its filled characters in colour, by escape sequences: those of its own are written out."""
     if model.alphabet.unit == "bytes":  # a character may be several positions
-        return filling.text
-    symbols = list(filling.text)
+        return visible(filling.text, kept="\n\t")
+    symbols = [visible(symbol, kept="\n\t") for symbol in filling.text]
     for position in filling.holes:
         sure = filling.confidence[position]
         colour = GREEN if sure > SURE else YELLOW if sure > LIKELY else RED

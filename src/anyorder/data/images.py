@@ -6,7 +6,6 @@ one more axis in front. Sets are found in $ANYORDER_DATA, in the cache, or fetch
 
 from __future__ import annotations
 
-import gzip
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from jaxtyping import Int, UInt8
 
 from anyorder.data.origin import Origin, extract, fetch, find
+from anyorder.data.unpacking import read_bytes
 from anyorder.errors import UserError, whole
 
 Pictures: TypeAlias = UInt8[np.ndarray, "pictures height width *channels"]
@@ -146,7 +146,7 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
         raise UserError(f"there are no pictures in an array of the shape {array.shape}")
     if array.dtype == bool:
         array = array.astype(np.uint8)
-    if not np.issubdtype(array.dtype, np.number) or not np.isfinite(array).all() or (array != np.rint(array)).any():
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all() or (array != np.rint(array)).any():
         raise UserError("pixels must be whole numbers from 0 to 255 (grey levels, or 0 and 1); scale and round them")
     if array.min() < 0 or array.max() > 255:
         raise UserError(f"pixels must lie between 0 and 255, got {array.min()} to {array.max()}; scale them")
@@ -162,14 +162,13 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
 def read_idx(path: Path) -> np.ndarray:
     """One gzipped file of the IDX format of MNIST."""
     try:
-        with gzip.open(path) as file:
-            content = file.read()
+        content = read_bytes(path)
         zero, kind, axes = struct.unpack(">HBB", content[:4])
         shape = struct.unpack(f">{axes}I", content[4 : 4 + 4 * axes])
         if zero != 0 or kind != 8:
             raise ValueError("not an IDX file of bytes")
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)
-    except (OSError, EOFError, struct.error, ValueError) as error:
+    except (OSError, struct.error, ValueError) as error:
         raise UserError(f"{str(path)!r} is no gzipped IDX file: {error}") from error
 
 

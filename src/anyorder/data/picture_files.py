@@ -2,12 +2,17 @@
 
 Files are adapted, and each change is reported: 16-bit levels are scaled to 8 bits, CMYK becomes RGB, transparency is
 laid on white, rotated pictures are set upright, larger ones are cut to shape in the middle and scaled down. Pictures
-that cannot be read, or are smaller than the others, are refused. Pillow is an extra.
+that cannot be read, are smaller than the others, or have more than 64 million pixels by their header, are refused. Of
+large pictures only one at a time is in memory, until it is scaled down. Pillow is an extra.
 """
 
 from __future__ import annotations
 
+import io
+import warnings
 from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +25,10 @@ from anyorder.support.atomic import atomic_path
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side
+MOST_PIXELS = 64_000_000  # of one picture: what a camera makes, and less than half a gigabyte in any mode
+KEPT_PIXELS = 64_000_000  # of pictures that are kept from the first look to the second; others are read again
+MOST_BYTES = 1 << 30  # of all pictures of a folder together, if nobody said to which size they should be scaled
+STRIP = 1 << 22  # pixels that are converted at a time
 EXACT = {".png": "PNG", ".bmp": "BMP", ".tif": "TIFF", ".tiff": "TIFF", ".webp": "WEBP"}  # every pixel as it was
 WRITTEN = EXACT | {".jpg": "JPEG", ".jpeg": "JPEG"}
 
@@ -44,62 +53,106 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     refused: dict[str, str] = {}
     notes: dict[str, str] = {}
-    opened: dict[str, Any] = {}
+    kept: dict[str, Any] = {}
+    sizes: dict[str, tuple[int, int]] = {}
+    colours = False
     for path in files:
         name = str(path.relative_to(folder))
         if path.suffix.lower() not in ENDINGS:
             refused[name] = f"no picture by its ending ({path.suffix or 'none'})"
             continue
         try:
-            opened[name], said = read_picture(path)
+            picture, said = read_picture(path)
         except UserError as error:
             refused[name] = str(error)
             continue
+        sizes[name] = picture.height, picture.width
+        colours = colours or (min(picture.size) >= LEAST and picture.mode == "RGB")
         if said:
             notes[name] = said
-    usable = {name: picture for name, picture in opened.items() if min(picture.size) >= LEAST}
-    if size is None and usable:
-        sizes = Counter((picture.height, picture.width) for picture in usable.values())
-        # The most frequent; of several the smallest, so that fewer are refused.
-        size = min(sizes, key=lambda found: (-sizes[found], found))
-    if colour is None:
-        colour = any(picture.mode == "RGB" for picture in usable.values())
-    kept, names = [], []
-    for name, picture in opened.items():
-        height, width = size or (LEAST, LEAST)
-        if picture.height < height or picture.width < width:
-            refused[name] = f"{picture.height} x {picture.width} pixels, smaller than {height} x {width}"
+        if size is not None and min(picture.height - size[0], picture.width - size[1]) >= 0:
+            picture = _fitted(picture, *size)
+        if sum(one.height * one.width for one in kept.values()) + picture.height * picture.width <= KEPT_PIXELS:
+            kept[name] = picture
+    if size is None:
+        size = _most_frequent(folder, sizes.values(), 3 if colours or colour else 1)
+    height, width = size
+    colour = colours if colour is None else colour
+    channels = (3,) if colour else ()
+    fitting = [name for name, (high, wide) in sizes.items() if high >= height and wide >= width]
+    for name in sizes.keys() - set(fitting):
+        refused[name] = f"{sizes[name][0]} x {sizes[name][1]} pixels, smaller than {height} x {width}"
+        notes.pop(name, None)
+    array = np.empty((len(fitting), height, width, *channels), dtype=np.uint8)
+    names: list[str] = []
+    for name in fitting:
+        try:
+            picture = kept.pop(name) if name in kept else read_picture(folder / name)[0]
+        except UserError as error:  # since it was first looked at
+            refused[name] = str(error)
             notes.pop(name, None)
             continue
-        if (picture.height, picture.width) != (height, width):
+        if sizes[name] != size:
             notes[name] = ", ".join(filter(None, [notes.get(name), "cut in the middle and scaled down"]))
-            picture = _fitted(picture, height, width)
-        kept.append(np.asarray(picture.convert("RGB" if colour else "L")))
+        array[len(names)] = np.asarray(_fitted(picture, height, width).convert("RGB" if colour else "L"))
         names.append(name)
-    if not kept:
+    if not names:
         shown = "; ".join(f"{name}: {why}" for name, why in list(refused.items())[:3])
         raise UserError(f"no picture of {str(folder)!r} can be used ({shown or 'it has no files'})")
-    return Folder(np.stack(kept), tuple(names), notes, refused)
+    return Folder(array[: len(names)], tuple(names), notes, refused)
+
+
+def _most_frequent(folder: Path, sizes: Collection[tuple[int, int]], channels: int) -> tuple[int, int]:
+    """The most frequent size; of several the smallest, so that fewer are refused."""
+    counts = Counter(size for size in sizes if min(size) >= LEAST)
+    if not counts:
+        return LEAST, LEAST
+    height, width = min(counts, key=lambda found: (-counts[found], found))
+    amount = len(sizes) * height * width * channels
+    if amount > MOST_BYTES:
+        raise UserError(
+            f"the pictures of {str(folder)!r} take {amount / 1e9:.1f} GB at {height} x {width} pixels, their most "
+            "frequent size: say to which one they should be scaled (--size, such as 64x64)"
+        )
+    return height, width
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Whatever Pillow raises, in words."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of odd tags, and of sizes that are refused here anyway
+            yield
+    except UserError:
+        raise
+    except FileNotFoundError:
+        raise UserError(f"no file {str(path)!r}") from None
+    except Exception as error:
+        # Not a list of classes: the readers of some formats raise nearly anything for a damaged file.
+        raise UserError(f"cannot be read as a picture: {error or type(error).__name__}") from error
 
 
 def open_picture(path: Path) -> Any:
-    """A picture, read in full, so that a broken file is found now."""
+    """A picture, read in full, so that a broken file is found now; one that is too large is refused by its header."""
     image = pillow()
-    try:
+    with _reading(path):
         picture = image.open(path)
+        if picture.width * picture.height > MOST_PIXELS:
+            picture.close()
+            raise UserError(
+                f"too large: {picture.height} x {picture.width} pixels, at most {MOST_PIXELS / 1e6:.0f} million are "
+                "read; scale it down first"
+            )
         picture.load()
         return picture
-    except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
-    except image.DecompressionBombError as error:
-        raise UserError(f"too large to be safe: {error}") from error
-    except (OSError, SyntaxError, ValueError, EOFError) as error:
-        raise UserError(f"cannot be read as a picture: {error}") from error
 
 
 def read_picture(path: Path) -> tuple[Any, str]:
     """A picture, upright, in 8 bits, grey or RGB, nothing transparent; and what had to be done for it."""
-    return _plain(open_picture(path))
+    with _reading(path):
+        return _plain(open_picture(path))
+    raise AssertionError("unreachable")
 
 
 def to_levels(picture: np.ndarray, levels: int) -> np.ndarray:
@@ -125,8 +178,10 @@ def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     check_written(path)
     image = pillow().fromarray(to_bytes(picture, levels))
     kind = WRITTEN[path.suffix.lower()]
+    content = io.BytesIO()  # Pillow does not notice a disk that takes only the beginning of a JPEG
+    image.save(content, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
     with atomic_path(path) as beside:
-        image.save(beside, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
+        beside.write_bytes(content.getvalue())
 
 
 def _plain(picture: Any) -> tuple[Any, str]:
@@ -137,22 +192,31 @@ def _plain(picture: Any) -> tuple[Any, str]:
     if getattr(picture, "n_frames", 1) > 1:
         said.append("the first frame is used")
         picture.seek(0)
-    upright = ImageOps.exif_transpose(picture)
-    if upright.size != picture.size:
+    size = picture.size
+    ImageOps.exif_transpose(picture, in_place=True)
+    if picture.size != size:
         said.append("set upright")
-    picture = upright
     if picture.mode.startswith("I") or picture.mode == "F":
-        values = np.asarray(picture).astype(np.float64)
-        most = 65535.0 if picture.mode.startswith("I") else max(float(values.max(initial=1.0)), 1.0)
-        picture = image.fromarray(np.rint(values.clip(0, most) * (255 / most)).astype(np.uint8))
+        values = np.asarray(picture)
+        whole = picture.mode.startswith("I")
+        most = 65535.0 if whole else max(float(np.max(values, initial=1.0, where=np.isfinite(values))), 1.0)
+        levels = np.empty(values.shape, dtype=np.uint8)
+        for rows in _strips(*values.shape):
+            strip = np.nan_to_num(values[rows].astype(np.float64), nan=0.0).clip(0, most)
+            levels[rows] = np.rint(strip * (255 / most))
+        picture = image.fromarray(levels)
         said.append("scaled to 8 bits")
     if picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info:
-        layered = picture.convert("RGBA")
-        grey = picture.mode in ("LA", "La")
-        if layered.getextrema()[3][0] < 255:
+        flat = image.new("L" if picture.mode in ("LA", "La") else "RGB", picture.size)
+        clear = False
+        for rows in _strips(picture.height, picture.width):
+            layered = picture.crop((0, rows.start, picture.width, min(rows.stop, picture.height))).convert("RGBA")
+            clear = clear or layered.getextrema()[3][0] < 255
+            white = image.new("RGBA", layered.size, (255, 255, 255, 255))
+            flat.paste(image.alpha_composite(white, layered).convert(flat.mode), (0, rows.start))
+        if clear:
             said.append("laid on white")
-        white = image.new("RGBA", layered.size, (255, 255, 255, 255))
-        picture = image.alpha_composite(white, layered).convert("L" if grey else "RGB")
+        picture = flat
     if picture.mode in ("CMYK", "YCbCr", "LAB", "HSV", "P"):
         said += ["turned from " + picture.mode + " to RGB"] if picture.mode != "P" else []
         picture = picture.convert("RGB")
@@ -165,6 +229,12 @@ def _plain(picture: Any) -> tuple[Any, str]:
     return picture, ", ".join(said)
 
 
+def _strips(height: int, width: int) -> Iterator[slice]:
+    """A few rows after the others, so that no second copy of a large picture is made."""
+    step = max(1, STRIP // max(width, 1))
+    return (slice(start, start + step) for start in range(0, height, step))
+
+
 def _is_grey(picture: Any) -> bool:
     array = np.asarray(picture)
     return bool((array[..., 0] == array[..., 1]).all() and (array[..., 1] == array[..., 2]).all())
@@ -173,6 +243,8 @@ def _is_grey(picture: Any) -> bool:
 def _fitted(picture: Any, height: int, width: int) -> Any:
     from PIL import ImageOps
 
+    if picture.size == (width, height):
+        return picture
     return ImageOps.fit(picture, (width, height), method=pillow().Resampling.LANCZOS)
 
 

@@ -7,8 +7,6 @@ cleaned English Wikipedia (a-z and the space); papers cut it into 90 M for train
 
 from __future__ import annotations
 
-import lzma
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.data.origin import Origin, fetch, find
+from anyorder.data.unpacking import read_bytes
 from anyorder.errors import UserError, whole
 
 Unit: TypeAlias = Literal["characters", "bytes"]
@@ -133,7 +132,7 @@ class Windows:
 
 
 def read_corpus(source: Any) -> str:
-    """A corpus from a text, a list of texts (joined by line breaks) or a path; .xz and .zip are unpacked."""
+    """A corpus from a text, a list of texts (joined by line breaks) or a path; .gz, .xz and .zip are unpacked."""
     if isinstance(source, Path):
         return _read(source)
     if isinstance(source, str):
@@ -147,19 +146,11 @@ def read_corpus(source: Any) -> str:
 
 def _read(path: Path) -> str:
     try:
-        if path.suffix == ".xz":
-            return lzma.decompress(path.read_bytes()).decode("utf-8")
-        if path.suffix == ".zip":
-            with zipfile.ZipFile(path) as archive:
-                files = [name for name in archive.namelist() if not name.endswith("/")]
-                if len(files) != 1:
-                    raise UserError(f"{str(path)!r} holds {len(files)} files; a corpus is one: unpack it and name that")
-                return archive.read(files[0]).decode("utf-8")
-        return path.read_bytes().decode("utf-8")  # line ends stay as they are
+        return read_bytes(path).decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
         raise UserError(f"no file {str(path)!r}") from None
-    except (OSError, lzma.LZMAError, zipfile.BadZipFile, IndexError) as error:
-        raise UserError(f"cannot read {str(path)!r}: {error}") from error
+    except OSError as error:
+        raise UserError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{str(path)!r} is not UTF-8 text ({error}); convert it first") from error
 

@@ -39,9 +39,9 @@ class HeadBank(nn.Module):
         self.distinct = nn.ModuleList(distinct)
         self.assigned: Tensor
         self.register_buffer("assigned", torch.tensor(assigned), persistent=False)
-        for which in range(len(self.distinct)):
-            columns = (self.assigned == which).nonzero()[:, 0]
-            self.register_buffer(f"columns_{which}", columns, persistent=False)
+        by_head = self.assigned.argsort(stable=True).split(self.assigned.bincount().tolist())
+        for which, columns in enumerate(by_head):
+            self.register_buffer(f"columns_{which}", columns.clone(), persistent=False)
 
     def __len__(self) -> int:
         return len(self.assigned)

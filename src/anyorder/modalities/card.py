@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+SECTIONS = ("versions", "data", "arguments", "config", "training", "scores")
+"""The entries of a card that have entries of their own."""
+
 PACKAGES = ("anyorder", "torch", "numpy", "pandas", "lightgbm")
 
 

@@ -7,11 +7,13 @@ A face speaks in the units of its modality (columns, characters, pixels) and ask
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from anyorder.errors import UserError
+from anyorder.modalities.card import SECTIONS
 from anyorder.model import AnyOrderModel
 from anyorder.model.checkpoint import model_from_bytes, model_to_bytes, save_model
+from anyorder.support.boundary import field
 from anyorder.variables.schema import Schema
 
 
@@ -27,6 +29,20 @@ class FittedModel:
     def __init__(self, core: AnyOrderModel, card: dict[str, Any]) -> None:
         self.core = core
         self.card = {"modality": self.modality, **card}  # every file names it
+
+    @classmethod
+    def of_file(cls, core: AnyOrderModel, card: dict[str, Any]) -> Self:
+        """The model of a file, once its card is known to hold what is read from it later."""
+        for name in SECTIONS:
+            if not isinstance(card.get(name, {}), dict):
+                raise UserError(f"card.{name}: expected an object, got {card[name]!r:.80}")
+        model = cls(core, card)
+        with field("card"):
+            model.check()
+        return model
+
+    def check(self) -> None:
+        """Refuse a card that does not go with the core."""
 
     def __getstate__(self) -> bytes:
         # Processes of a parallel cross-validation hand models to each other: as bytes of a model file, never as code.

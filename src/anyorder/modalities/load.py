@@ -9,6 +9,7 @@ from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.texts.model import TextModel
 from anyorder.model.checkpoint import load_model
+from anyorder.support.boundary import reading
 from anyorder.support.devices import chosen_device
 
 FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
@@ -39,8 +40,9 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     """
     core, card = load_model(path, device=str(chosen_device(device)))
     modality = card.get("modality")
-    if modality not in FACES:
+    if not isinstance(modality, str) or modality not in FACES:
         raise UserError(
-            f"{path} holds a model of the modality {modality!r}, which this release does not know; upgrade anyorder"
+            f"{path} holds a model of the modality {modality!r:.80}, which this release does not know; upgrade anyorder"
         )
-    return FACES[modality](core, card)
+    with reading(str(path)):
+        return FACES[modality].of_file(core, card)

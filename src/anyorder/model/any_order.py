@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from anyorder.errors import UserError, whole
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank, shared
 from anyorder.networks import Network, networks
@@ -24,6 +26,8 @@ from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
+from anyorder.support.allowance import Allowance
+from anyorder.support.boundary import field
 from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
 from anyorder.support.unset import WeightsUnset
@@ -41,6 +45,7 @@ class AnyOrderModel(nn.Module):
         self.network = network
         self.heads = HeadBank(heads_)
         self.protocol = protocol
+        self.former_digest: str | None = None  # of a model from a file of version 1 that had to be changed: what it was
 
     @classmethod
     def build(
@@ -99,17 +104,28 @@ class AnyOrderModel(nn.Module):
             ],
             "network": describe(self.network),
             "protocol": describe(self.protocol),
+            **({} if self.former_digest is None else {"former_digest": self.former_digest}),
         }
 
     @classmethod
-    def from_description(cls, description: dict[str, Any]) -> AnyOrderModel:
-        """The model of :meth:`description`, its weights still to be loaded."""
-        encoding = Encoding.from_json(description["encoding"])
-        with WeightsUnset():
-            runs = [[heads.build(run["head"])] * run["variables"] for run in description["heads"]]
-            heads_ = list(itertools.chain.from_iterable(runs))
-            network = networks.build(description["network"], layout=layout_of(encoding.schema, heads_))
-        return cls(encoding, network, heads_, protocols.build(description["protocol"]))
+    def from_description(cls, description: dict[str, Any], allowance: Allowance | None = None) -> AnyOrderModel:
+        """The model of :meth:`description`, its weights still to be loaded.
+
+        Errors name the entry that is wrong. ``allowance``: how much memory it may take.
+        """
+        with field("encoding"):
+            encoding = Encoding.from_json(description["encoding"])
+        with WeightsUnset(allowance):
+            with field("heads"):
+                heads_ = _heads(description["heads"], encoding.schema, allowance)
+            with field("network"):
+                network = networks.build(description["network"], layout=layout_of(encoding.schema, heads_))
+        with field("protocol"):
+            protocol = protocols.build(description["protocol"])
+            protocol.keys(torch.ones(1, len(heads_), dtype=torch.bool), torch.Generator())  # refuses other numbers
+        model = cls(encoding, network, heads_, protocol)
+        model.former_digest = _sha256(description.get("former_digest"))
+        return model
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
@@ -204,17 +220,47 @@ class AnyOrderModel(nn.Module):
         return values
 
 
+def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | None) -> list[Head]:
+    """The head of every variable, from runs of variables with the same head."""
+    found: list[Head] = []
+    for number, run in enumerate(runs):
+        with field(str(number)):
+            count = whole("variables", run["variables"])
+            variables = schema.variables[len(found) : len(found) + count]
+            if len(variables) < count:
+                raise UserError(f"there are heads for more than the {len(schema)} variables")
+            head = heads.build(run["head"])
+            if allowance is not None:
+                allowance.check(len(schema) * head.size)
+            for levels in {len(variable.levels) for variable in variables}:
+                if head.levels != levels:
+                    raise UserError(f"a head of {head.levels} levels cannot answer for a variable of {levels}")
+            found += [head] * count
+    if len(found) != len(schema):
+        raise UserError(f"there are heads for {len(found)} of {len(schema)} variables")
+    return found
+
+
+def _sha256(digits: object) -> str | None:
+    """Digits of a SHA-256, or None where there are none."""
+    if digits is not None and not (isinstance(digits, str) and re.fullmatch("[0-9a-f]{64}", digits)):
+        raise UserError(f"former_digest must be 64 hexadecimal digits, got {digits!r:.80}")
+    return digits
+
+
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
     """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
     groups = shared(heads_)[1] if schema.alike else range(len(heads_))
     members = range(len(heads_[0].blended))
+    # One head may stand for thousands of pixels: it is asked once.
+    features = {id(head): (head.locations, head.log_scales) for head in heads_}
     return Layout(
         levels=tuple(head.levels for head in heads_),
         sizes=tuple(head.size for head in heads_),
         groups=tuple(groups),
         grid=schema.grid,
-        locations=tuple(head.locations for head in heads_),
-        log_scales=tuple(head.log_scales for head in heads_),
+        locations=tuple(features[id(head)][0] for head in heads_),
+        log_scales=tuple(features[id(head)][1] for head in heads_),
         partners=schema.partners,
         members=tuple(layout_of(schema, [head.blended[member] for head in heads_]) for member in members),
     )

@@ -1,30 +1,29 @@
-"""One file for tensors and the metadata that explain them: safetensors with a JSON header, no pickle.
+"""Model files, written atomically and read behind one boundary.
 
-The header carries a SHA-256 over metadata and weights, so a damaged file is refused as a whole. Files are
-written beside their target, flushed to disk and renamed: a process killed while saving leaves the old file.
+Files are written beside their target, flushed to disk and renamed: a process killed while saving leaves the old file.
+A file may come from anybody. It is read whole, its checksum is compared, and the model that it describes is built only
+as far as its own tensors go; whatever fails on the way is a ``UserError`` that names the file and the field.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import math
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as tensors_in
-from safetensors.torch import save as tensors_as_bytes
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.versions import as_version_2
+from anyorder.model.tensor_bytes import LENGTH, VERSION, from_bytes, header_end, to_bytes
+from anyorder.support.allowance import Allowance
 from anyorder.support.atomic import atomic_path
+from anyorder.support.boundary import field, reading
+from anyorder.support.strict_json import check_finite
 
-FORMAT = "anyorder"
-VERSION = 2
-LENGTH = 8  # bytes at the beginning of a safetensors file, which say how long the JSON behind them is
+COPIES = 3  # of its bytes are in memory while a file is read: as read, as tensors, in the model
 
 
 def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
@@ -39,13 +38,15 @@ def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, di
 
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
     """What :func:`save_model` writes, as bytes: how a model travels to another process without running code there."""
-    return _as_bytes(model.state_dict(), _words(model, card))
+    return to_bytes(model.state_dict(), _words(model, card))
 
 
 def model_from_bytes(data: bytes) -> tuple[AnyOrderModel, dict[str, Any]]:
     """The model of :func:`model_to_bytes`, on the CPU."""
     where = "the model in these bytes"
-    return _built(*_from_bytes(data, where), where, "cpu")
+    with reading(where):
+        tensors, header = from_bytes(data)
+    return _built(tensors, header, where, "cpu")
 
 
 def _words(model: AnyOrderModel, card: dict[str, Any]) -> dict[str, Any]:
@@ -55,16 +56,41 @@ def _words(model: AnyOrderModel, card: dict[str, Any]) -> dict[str, Any]:
 def _built(
     tensors: dict[str, Tensor], header: dict[str, Any], where: str, device: str
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
-    if header.get("kind") != "model":
-        raise UserError(f"{where} is a {header.get('kind')} file, not a model; give the .anyorder file that fit wrote")
-    model = AnyOrderModel.from_description(header["description"])
-    model.load_state_dict(tensors)
-    return model.to(device).eval(), header["card"]
+    if (kind := header.get("kind")) != "model":
+        raise UserError(f"{where} is a {kind!s:.40} file, not a model; give the .anyorder file that fit wrote")
+    with reading(where):
+        with field("description"):
+            check_finite(header["description"])
+            allowance = Allowance(sum(tensor.numel() for tensor in tensors.values()), len(tensors))
+            model = AnyOrderModel.from_description(header["description"], allowance)
+        with field("tensors"):
+            check_tensors(tensors, model.state_dict())
+            model.load_state_dict(tensors)
+        card = header["card"]
+        if not isinstance(card, dict):
+            raise UserError(f"card: expected an object, got {card!r:.80}")
+    return model.to(device).eval(), card
+
+
+def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Refuse tensors that are not those expected, by name, shape and dtype, or that are not finite."""
+    for name in [*expected, *tensors]:
+        if name not in tensors or name not in expected:
+            problem = "is missing" if name in expected else "is there, and nothing in the description has it"
+            raise UserError(f"the tensor {name!r:.80} {problem}")
+    for name, wanted in expected.items():
+        tensor = tensors[name]
+        if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
+            found, due = (f"{tuple(one.shape)} of {one.dtype}".replace("torch.", "") for one in (tensor, wanted))
+            raise UserError(f"the tensor {name!r} is {found}, and the description asks for {due}")
+        # A sum is quick, and finite where all its terms are; where it is not, the terms may still be.
+        if tensor.is_floating_point() and not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
+            raise UserError(f"the tensor {name!r} holds a number that is not finite")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
     """Tensors and JSON header into one file, atomically; ``version`` is the one that the header is in."""
-    data = _as_bytes(tensors, header, version)
+    data = to_bytes(tensors, header, version)
     with atomic_path(path) as beside:
         beside.write_bytes(data)  # not safetensors' own writing, which would replace a device or a pipe by a file
 
@@ -73,58 +99,21 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; anything else is refused by name."""
     if not path.is_file():
         raise UserError(f"no file {path}; check the name, or fit a model first")
-    # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
-    return _from_bytes(path.read_bytes(), str(path))
+    with reading(str(path)):
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            header_end(file.read(LENGTH), size)
+            if COPIES * size > (memory := _memory()):
+                raise UserError(f"its {size} bytes take {COPIES} times as many to load, and this machine has {memory}")
+            file.seek(0)
+            # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
+            data = file.read(size)
+        return from_bytes(data)
 
 
-def _as_bytes(tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION) -> bytes:
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    words = json.dumps(header, sort_keys=True)
-    metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
-    data = tensors_as_bytes(tensors, metadata=metadata)
-    end = LENGTH + int.from_bytes(data[:LENGTH], "little")
-    return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
-
-
-def _in_order(words: bytes) -> bytes:
-    """The JSON at the beginning of a safetensors file, as long as before, its metadata sorted by name.
-
-    safetensors writes them in an order that changes from call to call; a model saved twice should give equal files.
-    """
-    said = json.loads(words)
-    said["__metadata__"] = dict(sorted(said["__metadata__"].items()))
-    ordered = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode().ljust(len(words))
-    return ordered if len(ordered) == len(words) else words
-
-
-def _from_bytes(data: bytes, where: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _memory() -> float:
+    """The bytes of memory that this machine has, where it says so."""
     try:
-        end = LENGTH + int.from_bytes(data[:LENGTH], "little")
-        tensors = tensors_in(data)  # checks the lengths that the next line goes by
-        metadata = json.loads(data[LENGTH:end]).get("__metadata__", {})
-    except (SafetensorError, ValueError) as error:
-        raise UserError(f"{where} is not an anyorder file, or it is damaged ({error}); fit or copy it again") from error
-    return tensors, _header(tensors, metadata, where)
-
-
-def _header(tensors: dict[str, Tensor], metadata: dict[str, str], where: str) -> dict[str, Any]:
-    """The words that came with the tensors, once it is certain that both are ours and whole."""
-    if metadata.get("format") != FORMAT:
-        raise UserError(f"{where} is a safetensors file, but not one of anyorder's")
-    version = int(found) if (found := metadata.get("version", "")).isdecimal() else 0
-    if version > VERSION:
-        raise UserError(f"{where} was written by a newer anyorder (format {version}); upgrade to read it")
-    words = metadata.get("header", "")
-    if version < 1 or _digest(tensors, words) != metadata.get("sha256"):
-        raise UserError(f"{where} is damaged (its checksum does not match); fit or copy it again")
-    header: dict[str, Any] = json.loads(words)
-    return as_version_2(header) if version == 1 else header
-
-
-def _digest(tensors: dict[str, Tensor], words: str) -> str:
-    digest = hashlib.sha256(words.encode())
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not on Windows
+        return math.inf

@@ -118,6 +118,13 @@ class Network(nn.Module, ABC):
         """Options that it chooses by itself for a table in this encoding with so many columns on a line."""
         return {}
 
+    @classmethod
+    def from_version_1(
+        cls, described: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What a model file of version 1 says of such a network and the tensors it has for it, as version 2 would."""
+        return described, tensors
+
     @property
     def learned(self) -> tuple[bool, ...]:
         """Whether more than the marginal was learned, for each variable."""

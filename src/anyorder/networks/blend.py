@@ -49,6 +49,23 @@ class BlendNetwork(Network):
         """These networks, side by side."""
         return cls(layout, tuple({"network": describe(network)} for network in trained), trained)
 
+    @classmethod
+    def from_version_1(
+        cls, described: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        from anyorder.networks import networks
+
+        members: list[dict[str, Any]] = []
+        renewed: dict[str, Tensor] = {}
+        for number, member in enumerate(described["members"]):
+            prefix = f"parts.{number}."
+            own = {name.removeprefix(prefix): tensors[name] for name in tensors if name.startswith(prefix)}
+            network, own = networks.of(member["network"]).from_version_1(member["network"], own)
+            members.append({**member, "network": network})
+            renewed |= {prefix + name: tensor for name, tensor in own.items()}
+        rest = {name: tensor for name, tensor in tensors.items() if not name.startswith("parts.")}
+        return {**described, "members": members}, {**rest, **renewed}
+
     @property
     def _parts(self) -> list[Network]:
         return [part for part in self.parts if isinstance(part, Network)]

@@ -3,13 +3,12 @@
 LightGBM takes unknown inputs natively, so one set of trees answers p(x_i | x_e) for every e it was shown
 (:mod:`anyorder.training.trees.growing` shows it random ones). The probabilities of the answers along the way to a class
 multiply (:mod:`anyorder.networks.parts.halving`); a little of the marginal is mixed in, so that no value is ever ruled
-out by a leaf that happens not to hold it. The trees are kept as LightGBM's own text, compressed, in one buffer of
-bytes: exact to the last digit, and nothing in it can run.
+out by a leaf that happens not to hold it. The trees are kept as plain arrays, exact to the last digit, which are
+checked when they are loaded (:mod:`anyorder.networks.parts.tree_arrays`): LightGBM never reads what came out of a file.
 """
 
 from __future__ import annotations
 
-import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,25 +19,33 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.networks.base import MaskNetwork
 from anyorder.networks.layout import Layout
-from anyorder.networks.parts.halving import Split
+from anyorder.networks.parts.halving import Split, check_questions
+from anyorder.networks.parts.lightgbm_text import read_trees, write_trees
+from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
+from anyorder.support.checks import check_fields
 
 
 @dataclass(eq=False)
 class BoostedTrees(MaskNetwork):
-    """``splits``: each variable's questions; ``lengths``: bytes of each one's trees, 0 where the marginal answers it.
+    """``splits``: each variable's questions; ``trees``: how many trees answer each, 0 where the marginal does.
 
-    ``atoms``: for a head of atoms and a continuum, how many of its classes are atoms; its features are then the
-    logits of the atoms relative to the continuum, and those of the continuum's bins. ``doubt``: the marginal's share.
+    ``leaves``, ``sets`` and ``words``: how many leaves all of them have, how many of their nodes ask for a set of
+    levels, and how many words of 32 bits these sets take. ``atoms``: for a head of atoms and a continuum, how many of
+    its classes are atoms; its features are then the logits of the atoms relative to the continuum, and those of the
+    continuum's bins. ``doubt``: the marginal's share.
     """
 
     name: ClassVar[str] = "boosted_trees"
     trainable: ClassVar[bool] = False
 
     splits: tuple[tuple[Split, ...], ...] = ()
-    lengths: tuple[tuple[int, ...], ...] = ()
+    trees: tuple[tuple[int, ...], ...] = ()
+    leaves: int = 0
+    sets: int = 0
+    words: int = 0
     atoms: tuple[int, ...] = ()
     doubt: float = 0.01
 
@@ -46,48 +53,117 @@ class BoostedTrees(MaskNetwork):
         super().__post_init__()
         self.splits = tuple(tuple(Split(*split) for split in own) for own in self.splits)
         self.splits = self.splits or ((),) * self.layout.variables
-        self.lengths = tuple(map(tuple, self.lengths)) or tuple((0,) * len(own) for own in self.splits)
+        self.trees = tuple(map(tuple, self.trees)) or tuple((0,) * len(own) for own in self.splits)
         self.atoms = tuple(self.atoms) or (0,) * self.layout.variables
-        self.text: Tensor
+        self._check_options()
+        count = sum(map(sum, self.trees))
+        nodes = self.leaves - count
+        sizes = {
+            "leaf_counts": count,
+            "thresholds": nodes - self.sets,
+            "set_words": self.sets,
+            "set_bits": self.words,
+            "leaf_values": self.leaves,
+        }
+        for name, dtype in DTYPES.items():
+            kind = torch.from_numpy(np.zeros(0, dtype)).dtype
+            self.register_buffer(name, torch.zeros(sizes.get(name, nodes), dtype=kind))
         self.marginal: Tensor
-        self.register_buffer("text", torch.zeros(sum(map(sum, self.lengths)), dtype=torch.uint8))
         # The log-frequencies of each variable's classes.
         width = max(self.layout.width, 2)  # a yes/no head reads one feature but has two classes
         self.register_buffer("marginal", torch.zeros(self.layout.variables, width, dtype=torch.float64))
-        self._boosters: list[list[Any]] | None = None
+        self._boosters: dict[int, list[Any]] = {}
+        self._by_variable: list[TreeArrays] | None = None
+
+    def _check_options(self) -> None:
+        check_fields(self, whole={"leaves": 0, "sets": 0, "words": 0}, within={"doubt": "(0, 1)"}, section=self.name)
+        variables = self.layout.variables
+        if {len(self.splits), len(self.trees), len(self.atoms)} != {variables}:
+            raise UserError(f"boosted trees must have splits, trees and atoms for each of {variables} variables")
+        for own, counts, atoms, size in zip(self.splits, self.trees, self.atoms, self.layout.sizes, strict=True):
+            classes = max(size, 2)
+            if whole("atoms", atoms, 0) >= classes or len(counts) != len(own):
+                raise UserError(
+                    f"boosted trees: {atoms} atoms of {classes} classes, {len(counts)} counts of trees for "
+                    f"{len(own)} questions"
+                )
+            if own:
+                check_questions(own, classes)
+            for split, count in zip(own, counts, strict=True):
+                if whole("trees", count, 0) % _scores(split):
+                    raise UserError(f"{count} boosted trees cannot give {_scores(split)} scores a round")
+        if sum(map(sum, self.trees)) + self.sets > self.leaves:  # every tree has one node less than leaves
+            raise UserError(f"boosted trees: {self.leaves} leaves are too few for the trees and sets of levels")
 
     @classmethod
     def of(
         cls,
         layout: Layout,
         splits: Sequence[Sequence[Split]],
-        texts: Sequence[Sequence[str]],
+        trees: Sequence[Sequence[TreeArrays]],
         atoms: Sequence[int],
         marginal: Float[Tensor, "variables width"],
     ) -> BoostedTrees:
-        """The network that answers each variable's questions with these trees, in LightGBM's text ("" for none)."""
-        packed = [[zlib.compress(text.encode(), 6) if text else b"" for text in own] for own in texts]
-        lengths = tuple(tuple(map(len, own)) for own in packed)
-        network = cls(layout, tuple(map(tuple, splits)), lengths, tuple(atoms))
-        joined = b"".join(part for own in packed for part in own)
-        network.text.copy_(torch.from_numpy(np.frombuffer(joined, dtype=np.uint8).copy()))
-        network.marginal.copy_(marginal)
+        """The network that answers each variable's questions with these trees."""
+        joined = TreeArrays.joined([part for own in trees for part in own])
+        counts = tuple(tuple(len(part.leaf_counts) for part in own) for own in trees)
+        network = cls(layout, tuple(map(tuple, splits)), counts, **_sizes(joined), atoms=tuple(atoms))
+        network.load_state_dict({**_tensors(joined), "marginal": marginal})
         return network
+
+    @classmethod
+    def from_version_1(
+        cls, described: dict[str, Any], tensors: dict[str, Tensor]
+    ) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Version 1 had LightGBM's own text for every question, compressed; ``lengths`` said how many bytes it took."""
+        described, tensors = dict(described), dict(tensors)
+        lengths = [[whole("lengths", length, 0) for length in own] for own in described.pop("lengths")]
+        data = tensors.pop("text").numpy().tobytes()
+        if sum(map(sum, lengths)) != len(data):
+            raise UserError("the trees of this model are damaged (their lengths do not add up); fit or copy it again")
+        found: list[TreeArrays] = []
+        start, room = 0, FREE_TEXT + TEXT_RATIO * len(data)
+        for length in (length for own in lengths for length in own):
+            text = _inflated(data[start : start + length], room) if length else ""
+            found.append(read_trees(text) if text else TreeArrays.none())
+            start, room = start + length, room - len(text)
+        counts = iter([len(part.leaf_counts) for part in found])
+        joined = TreeArrays.joined(found)
+        described |= {"trees": [[next(counts) for _ in own] for own in lengths], **_sizes(joined)}
+        return described, {**tensors, **_tensors(joined)}
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
-        self._boosters = None  # those of the bytes before
+        self._boosters, self._by_variable = {}, None  # those of the trees before
+        if not self.marginal.is_meta:
+            self._arrays().check(self.layout.variables + 1)
+
+    def _arrays(self) -> TreeArrays:
+        return TreeArrays(**{name: self.get_buffer(name).cpu().numpy() for name in DTYPES})
 
     @property
     def learned(self) -> tuple[bool, ...]:
-        return tuple(any(own) for own in self.lengths)
+        return tuple(any(own) for own in self.trees)
 
-    def boosters(self) -> list[list[Any]]:
-        """LightGBM's models for every question of every variable, read from the bytes once."""
-        if self._boosters is None:
-            data = io.BytesIO(self.text.cpu().numpy().tobytes())
-            self._boosters = [[_read(data.read(length)) if length else None for length in own] for own in self.lengths]
-        return self._boosters
+    def boosters(self, variable: int) -> list[Any]:
+        """LightGBM's models for the questions of one variable, None where the marginal answers.
+
+        They are made from the arrays when the variable is first asked for. Threads that come at the same time may each
+        make them: they are equal, and kept when they are complete.
+        """
+        found = self._boosters.get(variable)
+        if found is None:
+            if self._by_variable is None:
+                self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
+            parts = self._by_variable[variable].parts(self.trees[variable])
+            pairs = zip(self.splits[variable], parts, strict=True)
+            found = self._boosters[variable] = [self._booster(split, part) for split, part in pairs]
+        return found
+
+    def _booster(self, split: Split, trees: TreeArrays) -> Any:
+        if not len(trees.leaf_counts):
+            return None
+        return lightgbm().Booster(model_str=write_trees(trees, _scores(split), self.layout.variables + 1))
 
     def beside(
         self,
@@ -125,7 +201,7 @@ class BoostedTrees(MaskNetwork):
         size = self.layout.sizes[variable]
         atoms = self.atoms[variable]
         marginal = self.marginal[variable, : max(size, 2)].cpu().log_softmax(0)
-        if any(self.lengths[variable]):
+        if any(self.trees[variable]):
             log_probs = self._log_probs(inputs, variable, marginal)
             sure, unsure = np.log1p(-self.doubt), np.log(self.doubt)
             log_probs = torch.logaddexp(log_probs + sure, marginal + unsure)
@@ -144,7 +220,7 @@ class BoostedTrees(MaskNetwork):
         """What the answers to all questions on the way to each class multiply to."""
         log_probs = torch.zeros(len(inputs), len(marginal), dtype=torch.float64)
         counted = with_count(inputs)
-        for split, booster in zip(self.splits[variable], self.boosters()[variable], strict=True):
+        for split, booster in zip(self.splits[variable], self.boosters(variable), strict=True):
             low, middle, high = split
             if booster is None:
                 here = marginal[low:high]
@@ -191,9 +267,30 @@ def lightgbm() -> Any:
     return library
 
 
-def _read(packed: bytes) -> Any:
-    library = lightgbm()
+# The bytes of text that a version 1 file may have: so many in any case, and so many for each compressed byte. That of
+# LightGBM has about three for one, more only where its trees are next to empty.
+FREE_TEXT, TEXT_RATIO = 16_000_000, 8
+
+
+def _inflated(packed: bytes, room: int) -> str:
+    unpacking = zlib.decompressobj()
     try:
-        return library.Booster(model_str=zlib.decompress(packed).decode())
-    except (zlib.error, UnicodeDecodeError, library.basic.LightGBMError) as error:
+        text = unpacking.decompress(packed, max(room, 1))  # 0 would be without bound
+        if not unpacking.eof or unpacking.unused_data:
+            raise ValueError("a compressed text that does not end where it should")
+        return text.decode("ascii")
+    except (zlib.error, ValueError) as error:
         raise UserError(f"the trees of this model are damaged ({error}); fit or copy it again") from error
+
+
+def _scores(split: Split) -> int:
+    """How many scores a round of boosting adds to: that of yes, or one for every answer."""
+    return 1 if split.answers == 2 else split.answers
+
+
+def _sizes(trees: TreeArrays) -> dict[str, int]:
+    return {"leaves": len(trees.leaf_values), "sets": len(trees.set_words), "words": len(trees.set_bits)}
+
+
+def _tensors(trees: TreeArrays) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(getattr(trees, name)) for name in DTYPES}

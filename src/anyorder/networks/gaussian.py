@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from anyorder.errors import UserError
 from anyorder.networks.base import NUMBERS_AT_ONCE, MaskNetwork
 
 # A conditional variance never falls below this share of the marginal one, lest rounding make it negative.
 LEAST_VARIANCE = 1e-6
+LEAST_EIGENVALUE = 1e-12  # of a correlation matrix: below, whether it can be factored depends on the order of its rows
 WORK = 2_000_000_000  # rows x variables^3 of one round of EM
 CONVERGED = 1e-4
 MANY, FEW = 1024, 256  # rows from which on it pays to look for those that know the same, and sets up to which it does
@@ -45,6 +47,18 @@ def conditional_moments(
     marginal = covariance.diagonal()
     variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
     return location, variance.sqrt()
+
+
+def check_covariance(covariance: Float[Tensor, "variables variables"]) -> None:
+    """Refuse what is no covariance, such as a file may hold: with it, some conditionals could not be computed."""
+    if covariance.is_meta:
+        return
+    deviation = covariance.diagonal().sqrt()
+    correlation = covariance / deviation / deviation[:, None]
+    least = LEAST_EIGENVALUE * torch.eye(len(covariance), dtype=covariance.dtype, device=covariance.device)
+    failed = int(torch.linalg.cholesky_ex(correlation.nan_to_num(nan=-1.0) - least).info)
+    if failed or not torch.allclose(correlation, correlation.T):
+        raise UserError("the covariance of a Gaussian must be symmetric and positive definite")
 
 
 def _moments_by_set(
@@ -173,6 +187,10 @@ class GaussianNetwork(MaskNetwork):
         self.covariance: Tensor
         self.register_buffer("mean", torch.zeros(variables, dtype=torch.float64))
         self.register_buffer("covariance", torch.eye(variables, dtype=torch.float64))
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        check_covariance(self.covariance)
 
     def set_moments(self, mean: Float[Tensor, " variables"], covariance: Float[Tensor, "variables variables"]) -> None:
         """Use these moments, as from :func:`fit_moments`."""

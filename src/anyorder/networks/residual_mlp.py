@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.base import FARTHEST, MaskNetwork, chosen, rows_at_once
-from anyorder.networks.gaussian import conditional_moments, fit_moments, moments_along
+from anyorder.networks.gaussian import check_covariance, conditional_moments, fit_moments, moments_along
 from anyorder.networks.parts.dropout import Dropout
 from anyorder.query import PAD, Chain, Step
 
@@ -94,6 +94,11 @@ class ResidualMLP(MaskNetwork):
             for variable, features in enumerate(roles):
                 marks[variable, list(features)] = True
             self.register_buffer(name, marks & self.real[:, None], persistent=False)
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        if self.expert:
+            check_covariance(self.covariance)
 
     def set_moments(self, mean: Float[Tensor, " reals"], covariance: Float[Tensor, "reals reals"]) -> None:
         """Give the expert its Gaussian over the real variables (see :func:`~.gaussian.fit_moments`)."""

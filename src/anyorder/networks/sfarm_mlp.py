@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import ClassVar
 
 import torch
@@ -46,8 +45,9 @@ class SFARMPerceptron(MaskNetwork):
             )
         variables = self.layout.variables
         slots = sum(max(levels, 1) for levels in self.layout.levels)  # a code takes one input per level
-        sizes = [slots + variables + self.time] + [self.width] * self.layers
-        hidden = [part for a, b in pairwise(sizes) for part in (nn.Linear(a, b), nn.ReLU())]
+        hidden: list[nn.Module] = []
+        for layer in range(self.layers):
+            hidden += [nn.Linear(self.width if layer else slots + variables + self.time, self.width), nn.ReLU()]
         self.trunk = nn.Sequential(*hidden)
         self.leave = nn.Linear(self.width, variables * self.layout.width)
         self.frequency: Tensor

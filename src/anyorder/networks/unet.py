@@ -69,7 +69,7 @@ class UNet(MaskNetwork):
             raise UserError(f"unet: channels and entry must be multiples of 4, got {self.channels} and {self.entry}")
         if not isinstance(self.patch, int) or self.patch < 1:
             raise UserError(f"unet: patch must be a whole number from 1 up, got {self.patch!r}")
-        if min(grid[:2]) < self.patch * 2 ** (self.levels - 1):
+        if (min(grid[:2]) // self.patch).bit_length() < self.levels:  # no power of two: levels may be any number
             raise UserError(
                 f"unet: a picture of {grid[0]} x {grid[1]}, {self.patch} pixels a patch, "
                 f"cannot be halved {self.levels - 1} times"

@@ -14,6 +14,7 @@ import pandas as pd
 
 from anyorder.errors import UserError
 from anyorder.support.plotting import BLUE, INK, ORANGE, SOFT, new_figure, style
+from anyorder.support.visible import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ def plot_answers(conditional: Conditional, names: Sequence[str]) -> Figure:
 def plot_answer(axes: Axes, answer: Answer, name: str, colour: str = BLUE, *, ranked: bool = True) -> None:
     """Draw one answer into ``axes``; with ``ranked`` the likeliest level of a category comes first."""
     style(axes)
-    axes.set_title(name, color=INK, fontsize=11, loc="left", fontweight="bold")
+    axes.set_title(drawn(name), color=INK, fontsize=11, loc="left", fontweight="bold")
     if answer.variable.levels:
         _bars(axes, answer.probs(), colour, ranked=ranked and answer.kind not in ("atoms", "ordinal"))
     else:
@@ -101,7 +102,7 @@ def _bars(axes: Axes, probabilities: dict[Any, float], colour: str, *, ranked: b
     pairs = list(probabilities.items())
     if ranked or len(pairs) > MOST_BARS:
         pairs.sort(key=lambda pair: -pair[1])
-    labels = [str(level) for level, _ in pairs[:MOST_BARS]]
+    labels = [drawn(str(level)) for level, _ in pairs[:MOST_BARS]]
     heights = [float(probability) for _, probability in pairs[:MOST_BARS]]
     if len(pairs) > MOST_BARS:
         labels.append(f"{len(pairs) - MOST_BARS} others")

@@ -14,6 +14,7 @@ import os
 import pkgutil
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 from anyorder.errors import UserError, nearest
 
@@ -31,6 +32,8 @@ class Registry(Generic[T]):
         self.base: type[T] = base  # abstract: it is never made, only its subclasses are
         self.noun = noun
         self._imported: list[tuple[str, int]] | None = None  # the folders whose modules are imported, as they were
+        # Weak, so that a class whose file was taken away can go.
+        self._found: WeakValueDictionary[str, type[T]] = WeakValueDictionary()
 
     def names(self) -> list[str]:
         """Every registered name, sorted."""
@@ -89,18 +92,18 @@ class Registry(Generic[T]):
             return
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{self.package}.{module.name}")
-        self._imported = folders
-
-    def _classes(self) -> dict[str, type[T]]:
-        self._import_modules()
-        found: dict[str, type[T]] = {}
+        found: WeakValueDictionary[str, type[T]] = WeakValueDictionary()
         pending: list[type[T]] = [self.base]
         while pending:
             cls = pending.pop()
             pending.extend(cls.__subclasses__())
             if "name" in vars(cls) and cls.__module__.startswith(self.package + "."):
                 found[vars(cls)["name"]] = cls
-        return found
+        self._found, self._imported = found, folders
+
+    def _classes(self) -> dict[str, type[T]]:
+        self._import_modules()
+        return dict(self._found)
 
 
 def describe(component: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from anyorder.support.plotting import BLUE, GRID, INK, ORANGE, RED, SOFT, new_figure, style
+from anyorder.support.visible import drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +113,7 @@ def plot_pit(axes: Axes, calibration: Calibration, name: str) -> None:
     axes.axhline(1, color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
     share, _ = calibration.share(0.9, some)
     title = name if len(name) <= 20 else name[:19] + "…"
-    axes.set_title(title, color=INK, fontsize=9.5, loc="left", fontweight="bold")
+    axes.set_title(drawn(title), color=INK, fontsize=9.5, loc="left", fontweight="bold")
     axes.set_title(f"90% holds {share:.0%}", color=SOFT, fontsize=8, loc="right")
     axes.set_xticks([0, 0.5, 1], ["0", "½", "1"])
     axes.set(xlim=(-0.01, 1.01), yticks=[], ylim=(0, max(2.0, 1.1 * float((heights * scale).max()))))

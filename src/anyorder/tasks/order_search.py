@@ -96,6 +96,7 @@ def fine_tune(
     """A copy of the model, trained further on the steps that this order walks (MAC's own distribution of queries)."""
     tuned = copy.deepcopy(model)
     tuned.protocol = Canonical(order=order)
+    tuned.former_digest = None  # it is no longer what was in an old file
     objective = objective_for(tuned, masking or Cardinality())
     trainer = Trainer(
         tuned,

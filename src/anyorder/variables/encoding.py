@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -21,13 +21,18 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from anyorder.errors import UserError, nearest
+from anyorder.support.boundary import field
 from anyorder.variables.cells import Series
 from anyorder.variables.codecs import Codec, WarpName, codec_for, codec_from_json
 from anyorder.variables.missingness import mark_holes
-from anyorder.variables.schema import Schema
+from anyorder.variables.schema import Schema, Variable
 
 Unseen: TypeAlias = Literal["refuse", "missing"]
 """What to do with a cell whose value is none of the levels that its variable was fitted on."""
+
+PLAIN = ("float64", "int64", "object", "datetime64[us]", "datetime64[ns]")
+PLAIN_LEVELS = ("object", "str", "bool")
+"""Dtypes in which numbers and times, and levels, always come back."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,7 @@ class Encoding:
 
     @classmethod
     def _alike(cls, codec: Codec, schema: Schema) -> Encoding:
-        # Every final codec is a dataclass, which the abstract one cannot say.
-        return cls(schema, tuple(replace(codec, variable=own) for own in schema.variables))  # type: ignore[type-var]
+        return cls(schema, tuple(codec.of_variable(own) for own in schema.variables))
 
     def codec(self, name: str) -> Codec:
         """The codec of the variable ``name``."""
@@ -193,10 +197,25 @@ class Encoding:
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Encoding:
         """The encoding that :meth:`to_json` described."""
-        schema = Schema.from_json(described["schema"])
-        if schema.repeated is not None and len(described["codecs"]) == 1:
-            return cls._alike(codec_from_json(schema.repeated, described["codecs"][0]), schema)
-        if len(described["codecs"]) != len(schema):
-            raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(described['codecs'])}")
-        pairs = zip(schema.variables, described["codecs"], strict=True)
-        return cls(schema, tuple(codec_from_json(variable, item) for variable, item in pairs))
+        with field("schema"):
+            schema = Schema.from_json(described["schema"])
+        items = described["codecs"]
+        once = schema.repeated is not None and len(items) == 1
+        variables = (schema.repeated,) if schema.repeated is not None and once else schema.variables
+        if len(items) != len(variables):
+            raise UserError(f"expected {len(schema)} codecs, one for each variable, got {len(items)}")
+        codecs, seen = [], set()
+        for number, (variable, item) in enumerate(zip(variables, items, strict=True)):
+            with field(f"codecs.{number}"):
+                codecs.append(codec_from_json(variable, item))
+                if (form := _unusual_form(variable)) and form not in seen:
+                    codecs[-1].decode(np.zeros(1))  # whether a column can be given back in it is known once a cell was
+                    seen.add(form)
+        return cls._alike(codecs[0], schema) if once else cls(schema, tuple(codecs))
+
+
+def _unusual_form(variable: Variable) -> tuple[Any, ...]:
+    """What decides in which form a column is given back; empty where every value can be given back in it."""
+    if not variable.zone and not variable.form and variable.dtype in (PLAIN_LEVELS if variable.levels else PLAIN):
+        return ()
+    return variable.kind, variable.dtype, variable.zone, variable.form, variable.levels, variable.categories

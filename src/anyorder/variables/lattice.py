@@ -32,10 +32,12 @@ class Lattice:
     warp: Warp
 
     def __post_init__(self) -> None:
-        if not (self.step > 0 and math.isfinite(self.step) and math.isfinite(self.start)):
+        if isinstance(self.start, bool) or not (self.step > 0 and math.isfinite(self.step + self.start)):
             raise ValueError(f"a lattice needs a finite start and a positive step, got {self.start} and {self.step}")
-        if self.count is not None and self.count < 1:
-            raise ValueError(f"a lattice needs at least one point, got count {self.count}")
+        if self.count is not None and (not isinstance(self.count, int) or self.count < 1):
+            raise ValueError(f"a lattice needs a whole number of points, one or more, got count {self.count!r}")
+        if self.count is not None and not math.isfinite(self.start + self.step * self.count):
+            raise ValueError(f"a lattice of {self.count} points in steps of {self.step} has no end that is finite")
 
     @classmethod
     def from_dict(cls, described: Mapping[str, Any]) -> Lattice:

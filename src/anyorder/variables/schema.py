@@ -21,8 +21,8 @@ Nothing here computes: no tensors, no frames, only plain values that go into a m
 
 from __future__ import annotations
 
-import copy
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -30,6 +30,7 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from anyorder.errors import UserError, nearest
+from anyorder.support.boundary import field
 
 Level: TypeAlias = str | int | float | bool
 """One value of a variable with levels; all of them survive JSON unchanged."""
@@ -63,6 +64,12 @@ class Kind(StrEnum):
         except ValueError:
             raise UserError(f"unknown kind {str(word)!r}; {nearest(word, list(cls))}") from None
 
+
+LARGEST = 1e300
+"""Numbers beyond are too large to reckon with: their differences are no longer floats."""
+
+MOST_VARIABLES = 1 << 18
+"""As many as a grey picture of 512 x 512 has pixels. A repeated variable is one line in a file, whatever its grid."""
 
 RESOLUTIONS = ("", "day", "second", "microsecond")
 
@@ -108,19 +115,25 @@ class Variable:
         self._check_line()
         for level in (*self.levels, *self.categories):
             if not isinstance(level, str | int | float) or level != level:
-                raise UserError(f"{self.name!r}: a level must be a text, number or boolean, got {level!r}")
+                raise UserError(f"{self.name!r}: a level must be a text, number or boolean, got {level!r:.80}")
+        if self.kind is Kind.ATOMS and not all(map(_is_number, self.levels)):
+            raise UserError(f"{self.name!r}: the levels of atoms are numbers, got {self.levels!r:.80}")
+        if len({(isinstance(level, bool), isinstance(level, str), level) for level in self.levels}) < len(self.levels):
+            raise UserError(f"{self.name!r}: its levels must differ")
 
     def _check_line(self) -> None:
         if self.atoms and self.kind not in (Kind.SPIKED, Kind.INTEGER):
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have atoms beside a continuum")
         if self.kind is Kind.SPIKED and not self.atoms:
             raise UserError(f"{self.name!r} is spiked and needs an atom")
+        if not all(_is_number(atom) for atom in self.atoms) or list(self.atoms) != sorted(set(self.atoms)):
+            raise UserError(f"{self.name!r}: atoms are numbers that increase, got {self.atoms!r:.80}")
         if self.bounds == (None, None):
             return
         if self.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.SPIKED):
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have bounds; only number columns can")
         ends = [end for end in self.bounds if end is not None]
-        wrong = any(isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end) for end in ends)
+        wrong = not all(map(_is_number, ends))
         if len(self.bounds) != 2 or wrong or (len(ends) == 2 and not ends[0] < ends[1]):
             raise UserError(
                 f"{self.name!r}: bounds are a least and a greater number, either may be None; got {self.bounds!r}"
@@ -138,8 +151,8 @@ class Variable:
 
     def renamed(self, name: str) -> Variable:
         """Equal to this one but for its name."""
-        other = copy.copy(self)  # not made anew: thousands of pixels would be checked one by one
-        object.__setattr__(other, "name", name)
+        other = object.__new__(Variable)  # not made anew: thousands of pixels would be checked one by one
+        other.__dict__.update(self.__dict__, name=name)
         return other
 
     def to_json(self) -> dict[str, Any]:
@@ -167,6 +180,9 @@ class Variable:
         for name in ("name", "dtype", "resolution", "zone", "form", "indicates"):
             if not isinstance(given.get(name, ""), str):
                 raise UserError(f"{name!r} of a variable must be text, got {given[name]!r}")
+        for name in ("ordered", "declared"):
+            if not isinstance(given.get(name, False), bool):
+                raise UserError(f"{name!r} of a variable must be true or false, got {given[name]!r:.80}")
         return cls(**given)
 
 
@@ -193,10 +209,10 @@ class Schema:
             raise UserError("a schema needs at least one variable")
         if not self.grid:
             object.__setattr__(self, "grid", (len(self.variables),))
-        if math.prod(self.grid) != len(self.variables):
+        if math.prod(self.grid) != len(self.variables) or min(self.grid) < 1:
             raise UserError(f"{len(self.variables)} variables do not fill a grid of {' x '.join(map(str, self.grid))}")
         if len(self._positions) != len(self.variables):
-            repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+            repeated = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise UserError(f"variable names must differ; repeated: {', '.join(map(repr, repeated))}")
         for variable in self.variables:
             if variable.indicates and (variable.kind is not Kind.BOOLEAN or variable.indicates not in self):
@@ -205,7 +221,11 @@ class Schema:
     @classmethod
     def repeat(cls, variable: Variable, grid: tuple[int, ...]) -> Schema:
         """A schema of this one variable at every position of ``grid``: "p" becomes "p0", "p1", "p2" and so on."""
-        return cls(_at_every_position(variable, math.prod(grid)), grid, alike=True)
+        return cls(_at_every_position(variable, math.prod(grid)), grid, alike=True)._repeating(variable)
+
+    def _repeating(self, variable: Variable) -> Schema:
+        self.__dict__["repeated"] = variable  # known already: to find it, all variables would be made and compared
+        return self
 
     @cached_property
     def repeated(self) -> Variable | None:
@@ -270,7 +290,8 @@ class Schema:
         alike = given.pop("alike", once)
         if not isinstance(alike, bool):
             raise UserError(f"'alike' of a schema must be true or false, got {alike!r}")
-        variable = Variable.from_json(given.pop("repeat")) if once else None
+        with field("repeat"):
+            variable = Variable.from_json(given.pop("repeat")) if once else None
         for name, value in given.items():
             inside = entries[name]
             if not isinstance(value, list | tuple) or not all(isinstance(item, inside) for item in value):
@@ -279,11 +300,22 @@ class Schema:
         if variable is not None:
             lists["variables"] = _at_every_position(variable, math.prod(lists["grid"]))
         else:
-            lists["variables"] = tuple(Variable.from_json(item) for item in lists["variables"])
-        return cls(**lists, alike=alike)
+            read = []
+            for number, item in enumerate(lists["variables"]):
+                with field(f"variables.{number}"):
+                    read.append(Variable.from_json(item))
+            lists["variables"] = tuple(read)
+        schema = cls(**lists, alike=alike)
+        return schema if variable is None else schema._repeating(variable)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
 
 
 def _at_every_position(variable: Variable, count: int) -> tuple[Variable, ...]:
+    if count > MOST_VARIABLES:
+        raise UserError(f"there can be {MOST_VARIABLES} positions at most, got {count}")
     return tuple(variable.renamed(f"{variable.name}{position}") for position in range(count))
 
 

@@ -65,6 +65,8 @@ class Warp:
         rising = all(low < high for knots in (self.x, self.z) for low, high in pairwise(knots))
         if not rising or not all(0 < slope < math.inf for slope in self.slope):
             raise ValueError("the knots of a warp must increase strictly and its slopes must be positive and finite")
+        if not all(math.isfinite(knots[-1] - knots[0]) for knots in (self.x, self.z)):
+            raise ValueError("the knots of a warp must be finite, and so must the way from the first to the last")
 
     @classmethod
     def affine(cls, location: float, scale: float) -> Warp:

@@ -25,7 +25,10 @@ from anyorder.model.few_steps import Budget, InGroups, cheapest, sampler_for
 from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import draws as drawn_rows
 from anyorder.query import Query
+from anyorder.support.boundary import field
 from anyorder.support.memory import check_room
+
+MOST_LEVELS = 256  # of a pixel, which is a byte
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,19 @@ class ImageModel(FittedModel):
 
     def __repr__(self) -> str:
         return f"ImageModel({' x '.join(map(str, self.shape))}, {self.levels} levels)"
+
+    def check(self) -> None:
+        listed = self.core.encoding.codecs[0].listed()
+        values = 0 if listed is None else len(listed)
+        if len(self.shape) not in (2, 3) or not self.schema.alike or not 2 <= values <= MOST_LEVELS:
+            raise UserError(f"this is no model of pictures: its variables lie in a grid of {self.shape}")
+        with field("pictures"):
+            if type(self.card["pictures"]["levels"]) is not int or self.levels != values:
+                raise UserError(
+                    f"levels: a pixel of this model has {values}, got {self.card['pictures']['levels']!r:.80}"
+                )
+            if not all(isinstance(mode, str) for mode in self.modes) or len(self.modes) > self.core.network.modes:
+                raise UserError(f"modes: the network knows {self.core.network.modes}, got {self.modes!r:.80}")
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -11,14 +11,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.data.text import Alphabet, Windows, holes_in
+from anyorder.data.text import Alphabet, Unit, Windows, holes_in
 from anyorder.errors import UserError, checked_seed, whole
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.texts.scores import TextScores, score_text
@@ -27,6 +27,7 @@ from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, seeded
 from anyorder.model.speculative import Drafted
 from anyorder.query import Query
+from anyorder.support.boundary import field
 from anyorder.support.memory import check_room
 from anyorder.tasks.compression import compress_text, decompress_text
 
@@ -57,6 +58,16 @@ class TextModel(FittedModel):
 
     def __repr__(self) -> str:
         return f"TextModel(length {self.length}, {len(self.alphabet.symbols)} symbols)"
+
+    def check(self) -> None:
+        with field("alphabet"):
+            alphabet = self.alphabet
+            if not isinstance(alphabet.symbols, str) or alphabet.unit not in get_args(Unit):
+                raise UserError(f"expected a text of symbols, and a unit: {' or '.join(get_args(Unit))}")
+            if alphabet.unit == "bytes" and max(alphabet.symbols) > "\xff":
+                raise UserError("its symbols are no bytes")
+            if not all(variable.levels == tuple(alphabet.symbols) for variable in self.schema.variables):
+                raise UserError("its symbols are not the levels of the variables")
 
     @cached_property
     def alphabet(self) -> Alphabet:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from anyorder.support.plotting import INK, SOFT, new_figure
+from anyorder.support.visible import drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,7 +40,7 @@ def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str])
             weight = "bold" if position in filled else "normal"
             character = character if character.isprintable() else "·"
             where = {"ha": "center", "va": "center", "family": "monospace"}
-            axes.text(x, y, character, fontsize=9, color=colour, weight=weight, **where)  # type: ignore[arg-type]
+            axes.text(x, y, drawn(character), fontsize=9, color=colour, weight=weight, **where)  # type: ignore[arg-type]
         row += lines + 0.8
     for step in range(11):
         axes.add_patch(_box(step + 0.5, row, step / 10))

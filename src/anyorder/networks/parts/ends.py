@@ -6,6 +6,8 @@ cannot tell apart two nearby atoms); a code enters through a table. Variables of
 
 from __future__ import annotations
 
+import itertools
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -27,7 +29,7 @@ class ValueEmbedding(nn.Module):
         for group, level in zip(layout.groups, layout.levels, strict=True):
             levels[group] = level
         rows = [max(level, 1) for level in levels]  # a real group has one row: its bias
-        offsets = torch.tensor([sum(rows[:group]) for group in range(count)])
+        offsets = torch.tensor([0, *itertools.accumulate(rows[:-1])])
         groups = torch.tensor(layout.groups)
         self.group: Tensor
         self.offset: Tensor

@@ -7,10 +7,13 @@ split from the continuum first. Levels without an order have no neighbours: one 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+
+from anyorder.errors import UserError, whole
 
 
 class Split(NamedTuple):
@@ -49,6 +52,20 @@ def halves(counts: Float[np.ndarray, " classes"], atoms: int = 0) -> list[list[S
             depths.append(splits)
         in_play = [part for low, middle, high in splits for part in ((low, middle), (middle, high))]
     return depths
+
+
+def check_questions(splits: Iterable[Split], classes: int) -> None:
+    """Raise a ``UserError`` unless these questions, in this order, lead from all classes to every single one."""
+    in_play = {(0, classes)}
+    for split in splits:
+        low, middle, high = (whole("splits", end, 0) for end in split)
+        if (low, high) not in in_play or not low <= middle < high or high - low < 2:
+            raise UserError(f"splits: {tuple(split)} does not follow from the questions before it")
+        in_play.remove((low, high))
+        if middle > low:
+            in_play |= {(low, middle), (middle, high)}
+    if any(high - low > 1 for low, high in in_play):
+        raise UserError(f"splits: the questions do not tell all {classes} classes apart")
 
 
 def _middle(counts: Float[np.ndarray, " classes"], low: int, high: int, atoms: int) -> int:

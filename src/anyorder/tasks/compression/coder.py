@@ -9,7 +9,6 @@ is needed behind it, the coder's words.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import lzma
@@ -24,7 +23,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.versions import as_version_1
+from anyorder.model.versions import as_version_1, digest
 
 HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, bytes of the JSON, checksum of all the rest
 
@@ -138,11 +137,8 @@ class Sealed:
 def fingerprint(model: AnyOrderModel) -> bytes:
     """Eight bytes that tell models apart: of the weights and all that describes them."""
     # In the words of the first release, so that what was compressed by it is still known to belong to this model.
-    digest = hashlib.sha256(json.dumps(as_version_1(model.description()), sort_keys=True).encode())
-    for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return digest.digest()[:8]
+    digits = model.former_digest or digest(as_version_1(model.description()), model.state_dict())
+    return bytes.fromhex(digits)[:8]
 
 
 def _constriction() -> Any:

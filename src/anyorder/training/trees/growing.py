@@ -23,6 +23,8 @@ from anyorder.heads import Head
 from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
+from anyorder.networks.parts.lightgbm_text import read_trees
+from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
 from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
@@ -48,7 +50,7 @@ class TrialTrees:
     heads: list[Head]
     network: BoostedTrees
     questions: list[list[Split]]
-    texts: list[list[str]]
+    trees: list[list[TreeArrays]]
     plans: list[list[Plan]]
 
 
@@ -70,9 +72,9 @@ def grow_trial_trees(
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
     grown = _all(lambda job: job.trial(held_out), jobs, advance)
-    questions, texts = [job.questions for job in jobs], [text for text, _ in grown]
-    network = _network(heads, layout, jobs, questions, texts)
-    return TrialTrees(list(heads), network, questions, texts, [plans for _, plans in grown])
+    questions, trees = [job.questions for job in jobs], [own for own, _ in grown]
+    network = _network(heads, layout, jobs, questions, trees)
+    return TrialTrees(list(heads), network, questions, trees, [plans for _, plans in grown])
 
 
 def grow_trees(
@@ -95,13 +97,13 @@ def grow_trees(
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = _all(lambda job: job.grown(plans[job.index]), jobs, advance)
     questions = [job.questions for job in jobs]
-    texts = []
+    trees = []
     for index, own in enumerate(grown):
         if own is None and instead is not None:
             questions[index] = instead.questions[index]
-            own = instead.texts[index]
-        texts.append([""] * len(questions[index]) if own is None else own)
-    return _network(heads, layout, jobs, questions, texts)
+            own = instead.trees[index]
+        trees.append([TreeArrays.none()] * len(questions[index]) if own is None else own)
+    return _network(heads, layout, jobs, questions, trees)
 
 
 def all_rows(training: Rows, held_out: Rows) -> Rows:
@@ -139,18 +141,18 @@ def _network(
     layout: Layout,
     jobs: Sequence[_Job],
     questions: Sequence[Sequence[Split]],
-    texts: Sequence[Sequence[str]],
+    trees: Sequence[Sequence[TreeArrays]],
 ) -> BoostedTrees:
     marginal = torch.zeros(layout.variables, max(layout.width, 2), dtype=torch.float64)
     for job in jobs:
         frequencies = job.frequencies()
         marginal[job.index, : len(frequencies)] = torch.as_tensor(frequencies).log()
-    return BoostedTrees.of(layout, questions, texts, [head.atom_count for head in heads], marginal)
+    return BoostedTrees.of(layout, questions, trees, [head.atom_count for head in heads], marginal)
 
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One variable to grow trees for, in LightGBM's text ("" for none). ``partners``: as in the layout."""
+    """One variable to grow trees for. ``partners``: as in the layout."""
 
     head: Head
     index: int
@@ -182,36 +184,36 @@ class _Job:
     def questions(self) -> list[Split]:
         return [split for splits in self.depths for split in splits]
 
-    def grown(self, plans: Sequence[Plan]) -> list[str] | None:
+    def grown(self, plans: Sequence[Plan]) -> list[TreeArrays] | None:
         """Trees for all questions by these plans; None where there is no time for all of them."""
         over = self.clock.begin()
         generator = np.random.default_rng([self.seed, self.index])
         if over():
             return None
         shown = self._shown(self.rows, self.options.shown, generator)
-        texts = []
+        trees = []
         for depth, splits in enumerate(self.depths):
             plan = plans[min(depth, len(plans) - 1)] if plans else Plan()
             for split in splits:
                 booster: Any = self._booster(split, plan.least_rows, *shown) if plan.rounds else None
                 if booster is None:
-                    texts.append("")
+                    trees.append(TreeArrays.none())
                     continue
                 for _ in range(plan.rounds):
                     if over():
                         return None
                     booster.update()
-                texts.append(str(booster.model_to_string()))
-        return texts
+                trees.append(read_trees(booster.model_to_string()))
+        return trees
 
-    def trial(self, held_out: Rows) -> tuple[list[str], list[Plan]]:
+    def trial(self, held_out: Rows) -> tuple[list[TreeArrays], list[Plan]]:
         """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
 
         Coarse questions come first, so that time which runs out costs detail alone.
         """
         over = self.clock.begin(TRIAL_COST)
         generator = np.random.default_rng([self.seed, self.index])
-        texts: list[str] = []
+        trees: list[TreeArrays] = []
         plans: list[Plan] = []
         if not over():
             shown = self._shown(self.rows, self.options.shown, generator)
@@ -219,16 +221,16 @@ class _Job:
             for splits in self.depths:
                 asked = [_Asked(split, unseen, truth) for split in splits]
                 found, plan = self._depth(asked, shown, over)
-                texts += found
+                trees += found
                 plans.append(plan)
                 if over():
                     break
-        return texts + [""] * (len(self.questions) - len(texts)), plans
+        return trees + [TreeArrays.none()] * (len(self.questions) - len(trees)), plans
 
-    def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[str], Plan]:
+    def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[TreeArrays], Plan]:
         """The better of sharp and smooth trees for the questions of one depth."""
         best: float | None = None
-        texts, plan = [""] * len(asked), Plan()
+        trees, plan = [TreeArrays.none()] * len(asked), Plan()
         for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
             if over() and plan.rounds:
                 break
@@ -239,11 +241,11 @@ class _Job:
             nats, rounds = self._rounds(boosters, asked, over)
             if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
                 best, plan = nats, Plan(rounds, least_rows)
-                texts = [
-                    "" if booster is None else str(booster.model_to_string(num_iteration=rounds))
+                trees = [
+                    TreeArrays.none() if booster is None else read_trees(booster.model_to_string(num_iteration=rounds))
                     for booster in boosters
                 ]
-        return texts, plan
+        return trees, plan
 
     def _rounds(self, boosters: Sequence[Any], asked: Sequence[_Asked], over: Callable[[], bool]) -> tuple[float, int]:
         """Boost until held-out cells gain no more; how probable they were at best, and after how many rounds."""

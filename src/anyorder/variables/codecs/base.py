@@ -127,6 +127,12 @@ class Codec(ABC):
     def decode(self, values: Numbers) -> Series:
         """The column these model values stand for, in its own dtype; NaN becomes a missing cell."""
 
+    def of_variable(self, variable: Variable) -> Self:
+        """Equal to this one but for its variable, which is one of the same kind at another position."""
+        other = object.__new__(type(self))  # not made anew: thousands of pixels would be checked one by one
+        other.__dict__.update(self.__dict__, variable=variable)
+        return other
+
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         """The column in the form of ``variable``, which is the same variable with another dtype, say."""
         # Every final codec is a dataclass, which this abstract one cannot say.
@@ -268,7 +274,7 @@ def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
 
 def warp_from_json(described: Mapping[str, Any]) -> Warp:
     """The warp that ``dataclasses.asdict`` took apart."""
-    return Warp(**{name: tuple(float(number) for number in knots) for name, knots in described.items()})
+    return Warp(**described)
 
 
 def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:

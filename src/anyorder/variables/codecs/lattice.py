@@ -199,4 +199,6 @@ class LatticeCodec(Codec):
     @classmethod
     def from_parameters(cls, variable: Variable, parameters: Mapping[str, Any]) -> LatticeCodec:
         start, stop, step = (int(parameters[name]) for name in ("start", "stop", "step"))
+        if not -LARGEST_WHOLE <= start <= stop <= LARGEST_WHOLE or not 1 <= step <= LARGEST_WHOLE:
+            raise ValueError(f"a lattice from {start:g} to {stop:g} in steps of {step:g} is beyond whole numbers")
         return cls(variable, warp_from_json(parameters["warp"]), start, stop, step)

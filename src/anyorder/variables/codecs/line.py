@@ -100,7 +100,10 @@ class LineCodec(Codec):
 
     @classmethod
     def from_parameters(cls, variable: Variable, parameters: Mapping[str, Any]) -> LineCodec:
-        return cls(variable, warp_from_json(parameters["warp"]), int(parameters["origin"]))
+        origin = int(parameters["origin"])
+        if abs(origin) > MOST_DAYS * MICROSECONDS_PER_DAY:
+            raise ValueError(f"its times begin {origin:g} microseconds from 1970, which no calendar reaches")
+        return cls(variable, warp_from_json(parameters["warp"]), origin)
 
 
 def _refuse_tiny(values: Numbers, name: str) -> None:
