@@ -7,11 +7,13 @@ as far as its own tensors go; whatever fails on the way is a ``UserError`` that 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
@@ -24,6 +26,7 @@ from anyorder.support.boundary import field, reading
 from anyorder.support.memory import machine_memory
 from anyorder.support.strict_json import check_finite
 
+LARGEST = 1e9  # of a weight: none comes near it in training, and sums of products of larger ones soon overflow
 COPIES = 3  # of its bytes are in memory while a file is read: as read, as tensors, in the model
 
 
@@ -79,7 +82,7 @@ def _built(
 
 
 def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Refuse tensors that are not those expected, by name, shape and dtype, or that are not finite."""
+    """Refuse tensors that are not those expected, by name, shape and dtype, or whose numbers are out of range."""
     for name in [*expected, *tensors]:
         if name not in tensors or name not in expected:
             problem = "is missing" if name in expected else "is there, and nothing in the description has it"
@@ -89,9 +92,12 @@ def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor])
         if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
             found, due = (f"{tuple(one.shape)} of {one.dtype}".replace("torch.", "") for one in (tensor, wanted))
             raise UserError(f"the tensor {name!r} is {found}, and the description asks for {due}")
-        # A sum is quick, and finite where all its terms are; where it is not, the terms may still be.
-        if tensor.is_floating_point() and not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
-            raise UserError(f"the tensor {name!r} holds a number that is not finite")
+        if tensor.is_floating_point() and tensor.numel():
+            least, most = (float(end) for end in tensor.aminmax())  # NaN if any number is
+            if not (math.isfinite(least) and math.isfinite(most)):
+                raise UserError(f"the tensor {name!r} holds a number that is not finite")
+            if tensor.dtype == torch.float32 and max(-least, most) > LARGEST:
+                raise UserError(f"the tensor {name!r} holds a weight beyond {LARGEST:g}, and no training makes one")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
