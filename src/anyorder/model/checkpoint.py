@@ -18,6 +18,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.model.signed import check_signature
 from anyorder.model.tensor_bytes import LENGTH, VERSION, from_bytes, header_end, to_bytes
 from anyorder.support.allowance import Allowance
 from anyorder.support.atomic import atomic_path
@@ -34,9 +35,14 @@ def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> 
     write_tensors(Path(path), model.state_dict(), _words(model, card))
 
 
-def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, dict[str, Any]]:
-    """Read a ``.anyorder`` file; its answers are bit-identical to those of the model that was saved."""
-    return _built(*read_tensors(Path(path)), str(path), device)
+def load_model(
+    path: str | Path, device: str = "cpu", *, signed_by: str | Path | None = None
+) -> tuple[AnyOrderModel, dict[str, Any]]:
+    """Read a ``.anyorder`` file; its answers are bit-identical to those of the model that was saved.
+
+    ``signed_by``: minisign's public key, or its file; the very bytes that are read must be signed with it.
+    """
+    return _built(*read_tensors(Path(path), signed_by=signed_by), str(path), device)
 
 
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
@@ -101,7 +107,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]
         beside.write_bytes(data)  # not safetensors' own writing, which would replace a device or a pipe by a file
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: Path, *, signed_by: str | Path | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; anything else is refused by name."""
     if not path.is_file():
         raise UserError(f"no file {path}; check the name, or fit a model first")
@@ -114,4 +120,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             file.seek(0)
             # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
             data = file.read(size)
+        if signed_by is not None:
+            check_signature(data, path, signed_by)
         return from_bytes(data)
