@@ -45,4 +45,4 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
             f"{path} holds a model of the modality {modality!r:.80}, which this release does not know; upgrade anyorder"
         )
     with reading(str(path)):
-        return FACES[modality].of_file(core, card)
+        return FACES[modality]._of_file(core, card)
