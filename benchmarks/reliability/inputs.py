@@ -66,6 +66,7 @@ NAMES = [
     "x" * 2000, "\x1b[31m", "a", "P(", "|", "\u202e",
 ]
 # fmt: on
+MINUTES = ["0.001"] * 9 + ["0", "-1", "nan", "inf", "1e309", "-1e309", "", "x", "1e-320"]
 ENCODINGS = ["utf-8"] * 8 + ["utf-8-sig", "utf-16", "utf-16-le", "latin-1", "utf-32", "cp037"]
 
 
@@ -441,31 +442,10 @@ def commands(inputs: Inputs) -> list[str]:
             words += [inputs.some(option.flags), *([] if option.switch else [value])]
     if name in TRAINING[1:] and "--preset" not in words:
         words += ["--preset", "tiny"]  # one step of the others takes seconds
+    if name == "fit-text" and "--length" not in words:
+        words += ["--length", "12"]
     if name in TRAINING:
-        words += [
-            "--minutes",
-            inputs.some(
-                ["0.001"] * 9
-                + [
-                    number
-                    for number in NUMBERS
-                    if number
-                    not in (
-                        "1",
-                        "2",
-                        "3",
-                        "1.5",
-                        "1e5",
-                        str(2**31),
-                        str(2**63),
-                        str(2**64),
-                        "99999999999999999999999999",
-                        "١٢",
-                        "1_000",
-                    )
-                ]
-            ),
-        ]
+        words += ["--minutes", inputs.some(MINUTES)]
     if inputs.often(0.05):
         words.insert(inputs.chance.randrange(len(words) + 1), inputs.some(["--help", "--unknown", "", "ü", "--seed=1"]))
     return words

@@ -7,14 +7,21 @@ import math
 from collections.abc import Iterable
 from numbers import Integral, Real
 
+LONGEST = 2000  # characters of a message
 SEEDS = 2**63  # so many seeds there are: 0 and up, as torch's generators take them
 
 
 class UserError(ValueError):
     """A mistake in what was asked or given, never a fault of the library.
 
-    The command line prints its message as one line and exits with status 2.
+    The command line prints its message as one line and exits with status 2. A message that quotes a very long text is
+    cut in its middle.
     """
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > LONGEST:
+            message = f"{message[: LONGEST // 2]} [...] {message[-LONGEST // 2 :]}"
+        super().__init__(message)
 
 
 def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: str = "names") -> str:

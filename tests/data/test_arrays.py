@@ -42,6 +42,7 @@ def test_arrays_come_back(tmp_path: Path) -> None:
         (npy("{'descr': '|S0', 'fortran_order': False, 'shape': (9,), }", b"xxx"), "cannot read"),
         (npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (9,), }"), "cannot read"),
         (npy("(((((((("), "cannot read"),
+        (npy("{'descr': '|u1', 'fortran_order': False, 'shape': (), }", b"x"), "single value"),
     ],
 )
 def test_odd_files_are_refused(tmp_path: Path, content: bytes, words: str) -> None:

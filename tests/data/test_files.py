@@ -45,6 +45,7 @@ def test_gzip_is_reproducible_and_polars_is_accepted(tmp_path: Path) -> None:
         write_table(pl.DataFrame({"x": [1, 2]}), tmp_path / name)
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()).split() == [b"x", b"1", b"2"]
     assert (tmp_path / "a.csv.gz").read_bytes()[4:8] == b"\0" * 4  # no time stamp
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()  # and no name
 
 
 def read(tmp_path: Path, content: str | bytes, name: str = "t.csv", **options: object) -> pd.DataFrame:

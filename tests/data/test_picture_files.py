@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from anyorder.data import images
-from anyorder.data.picture_files import open_picture, pillow, read_folder, read_picture, write_picture
+from anyorder.data.picture_files import WRITTEN, open_picture, pillow, read_folder, read_picture, write_picture
 from anyorder.errors import UserError
+from anyorder.support.atomic import WriteError
+
+from disks import no_file_above
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -176,3 +179,13 @@ def test_public_sets(name: str, data_dir: Path) -> None:
     assert found.training.dtype == np.uint8
     assert found.training.max() == found.levels - 1
     assert len(found.test) in (2000, 10_000)
+
+
+@pytest.mark.parametrize("ending", WRITTEN)
+def test_a_picture_that_the_disk_takes_only_half_of_is_not_written(tmp_path: Path, ending: str) -> None:
+    noise = np.random.default_rng(0).integers(0, 256, (100, 100, 3))
+    target = tmp_path / f"picture{ending}"
+    target.write_bytes(b"old")
+    with no_file_above(3000), pytest.raises(WriteError, match="cannot write"):
+        write_picture(noise, target)
+    assert target.read_bytes() == b"old"

@@ -141,6 +141,26 @@ def test_ctrl_c_keeps_the_best_model_so_far(tmp_path: Path) -> None:
     assert model.log_prob_beside(values, torch.zeros(1, 4, dtype=torch.bool)).isfinite().all()
 
 
+def test_a_run_that_was_asked_to_end_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    path = tmp_path / "run.checkpoint"
+    trainer, again, whole = small_trainer(checkpoint=path), small_trainer(checkpoint=path), small_trainer()
+    step = trainer._step
+
+    def interrupted() -> None:
+        step()
+        if trainer.progress.step == 15:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    trainer._step = interrupted  # type: ignore[method-assign]
+    assert trainer.run().validated == 15  # for the model that it leaves
+    again.resume(path)
+    whole.run(share=15 / 40)
+    for one in (again.progress, whole.progress):
+        one.seconds = 0.0
+    assert again.progress == whole.progress
+    assert same_weights(again.best, whole.best)
+
+
 def test_second_ctrl_c_stops_at_once() -> None:
     trainer = small_trainer(replace(QUICK, steps=1000))
 

@@ -47,6 +47,8 @@ def _array(stream: IO[bytes], most: int) -> np.ndarray:
     shape, by_columns, dtype = headers[version](stream)
     if dtype.hasobject:
         raise UserError("it holds Python objects, which may run code: save an array of numbers")
+    if not shape:
+        raise UserError("it holds a single value, an array was expected")
     size = math.prod(shape) * dtype.itemsize
     if not 0 <= size <= most:
         raise UserError(f"it declares {size:,} bytes in an array of the shape {shape}, and can hold {most:,} at most")

@@ -8,13 +8,15 @@ not at all.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TextIO
 
 import pandas as pd
 
@@ -78,9 +80,17 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, escape_formulas: bo
             with _parquet_errors("write", str(path)):
                 table.to_parquet(beside, engine="pyarrow", write_page_checksum=True)
         else:
-            compression: Any = {"method": "gzip", "mtime": 0} if zipped else None  # the same table, the same bytes
-            separator = TEXT_SUFFIXES[suffix] or ","
-            table.to_csv(beside, index=False, sep=separator, compression=compression, quoting=_quoting(table))
+            with _text_file(beside, zipped) as file:
+                table.to_csv(file, index=False, sep=TEXT_SUFFIXES[suffix] or ",", quoting=_quoting(table))
+
+
+@contextmanager
+def _text_file(path: Path, zipped: bool) -> Iterator[TextIO]:
+    with ExitStack() as open_files:
+        file: Any = open_files.enter_context(path.open("wb"))
+        if zipped:  # with neither the time nor the name of the temporary file: the same table, the same bytes
+            file = open_files.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+        yield open_files.enter_context(io.TextIOWrapper(file, encoding="utf-8", newline=""))
 
 
 def _quoting(table: pd.DataFrame) -> Literal[0, 2]:

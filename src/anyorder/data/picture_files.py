@@ -8,6 +8,7 @@ large pictures only one at a time is in memory, until it is scaled down. Pillow 
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -24,7 +25,7 @@ from anyorder.support.atomic import atomic_path
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side
-MOST_PIXELS = 64_000_000  # of one picture: what a camera makes, and less than half a gigabyte in any mode
+MOST_PIXELS = 64_000_000  # of one picture: what a camera makes; under a gigabyte of memory in any mode
 KEPT_PIXELS = 64_000_000  # of pictures that are kept from the first look to the second; others are read again
 MOST_BYTES = 1 << 30  # of all pictures of a folder together, if nobody said to which size they should be scaled
 STRIP = 1 << 22  # pixels that are converted at a time
@@ -177,8 +178,10 @@ def write_picture(picture: Any, path: Path, levels: int = 256) -> None:
     check_written(path)
     image = pillow().fromarray(to_bytes(picture, levels))
     kind = WRITTEN[path.suffix.lower()]
+    content = io.BytesIO()  # Pillow does not notice a disk that takes only the beginning of a JPEG
+    image.save(content, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
     with atomic_path(path) as beside:
-        image.save(beside, format=kind, **({"lossless": True} if kind == "WEBP" else {}))
+        beside.write_bytes(content.getvalue())
 
 
 def _plain(picture: Any) -> tuple[Any, str]:

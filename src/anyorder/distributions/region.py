@@ -10,9 +10,11 @@ searching.
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Bool, Float
@@ -24,6 +26,7 @@ from anyorder.support.roots import SHARP, bracket_end, first_crossing
 from anyorder.variables.ranges import Extent, Stretch
 
 LITTLE = 1e-4  # a difference of cdfs has an absolute error of 1e-16: below this probability twelve digits are not left
+AT_ONCE = 1 << 20  # numbers of a table of points and distributions that are made together
 LEAST = math.log(1e-300)  # less than this is nothing, as in the lower tail, where a cdf of float64 ends
 
 
@@ -61,22 +64,34 @@ class Points(Region):
         share = (each - each.logsumexp(0)).nan_to_num(nan=0.0).exp()
         reached = share.cumsum(0)[:-1]  # the last point takes what rounding leaves over
         shape = torch.broadcast_shapes(level.shape, distribution.shape)
+        if distribution.shape.numel() == 1:  # one distribution for every level: a search, and no table
+            return self._points[torch.searchsorted(reached.reshape(-1), level.contiguous())].expand(shape)
         below = reached.reshape(len(reached), *(1,) * (len(shape) - reached.ndim + 1), *reached.shape[1:]) < level
-        return torch.tensor(self.values, dtype=torch.float64)[below.sum(0)].expand(shape)
+        return self._points[below.sum(0)].expand(shape)
 
     def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
-        gaps = (value.double()[..., None] - torch.tensor(self.values, dtype=torch.float64)).abs()
-        return gaps.amin(-1) <= 1e-9 * value.double().abs().clamp(min=1)
+        at = value.double().contiguous()
+        after = torch.searchsorted(self._points, at).clamp(max=len(self.values) - 1)
+        gap = torch.minimum((self._points[after] - at).abs(), (self._points[(after - 1).clamp(min=0)] - at).abs())
+        return gap <= 1e-9 * at.abs().clamp(min=1)
 
     def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        each = self._each(distribution).exp()
+        mass = self._each(distribution).exp()
+        reached = torch.cat([torch.zeros_like(mass[:1]), mass.cumsum(0)])
         slack = 1e-9 * value.double().abs().clamp(min=1)
-        terms = (torch.where(point <= value + slack, mass, 0.0) for point, mass in zip(self.values, each, strict=True))
-        return torch.stack(list(terms)).sum(0)
+        below = torch.searchsorted(self._points, (value.double() + slack).contiguous(), right=True)
+        shape = torch.broadcast_shapes(value.shape, distribution.shape)
+        wide = reached.reshape(len(reached), *(1,) * (len(shape) - reached.ndim + 1), *reached.shape[1:])
+        return wide.expand(-1, *shape).gather(0, below.expand(shape)[None])[0]
 
     def _each(self, distribution: Distribution) -> Float[Tensor, "points *batch"]:
-        points = torch.tensor(self.values, dtype=torch.float64)
-        return torch.stack([distribution.log_prob(point.expand(distribution.shape)).double() for point in points])
+        points = self._points.reshape(-1, *(1,) * len(distribution.shape)).expand(-1, *distribution.shape)
+        at_once = max(1, AT_ONCE // max(distribution.shape.numel(), 1))
+        return torch.cat([distribution.log_prob(part).double() for part in points.split(at_once)])
+
+    @cached_property
+    def _points(self) -> Float[Tensor, " points"]:
+        return torch.tensor(self.values, dtype=torch.float64)
 
 
 @dataclass(frozen=True)
@@ -189,7 +204,8 @@ def intersection(one: Region, other: Region) -> Region | None:
         return Interval(least, most, before, upto) if before < upto else None
     points, rest = (one, other) if isinstance(one, Points) else (other, one)
     assert isinstance(points, Points)
-    inside = tuple(value for value in points.values if bool(rest.contains(torch.tensor(value, dtype=torch.float64))))
+    kept = rest.contains(torch.tensor(points.values, dtype=torch.float64)).tolist()
+    inside = tuple(itertools.compress(points.values, kept))
     return Points(inside) if inside else None
 
 

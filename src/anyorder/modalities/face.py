@@ -31,17 +31,17 @@ class FittedModel:
         self.card = {"modality": self.modality, **card}  # every file names it
 
     @classmethod
-    def _of_file(cls, core: AnyOrderModel, card: dict[str, Any]) -> Self:
+    def of_file(cls, core: AnyOrderModel, card: dict[str, Any]) -> Self:
         """The model of a file, once its card is known to hold what is read from it later."""
         for name in SECTIONS:
             if not isinstance(card.get(name, {}), dict):
                 raise UserError(f"card.{name}: expected an object, got {card[name]!r:.80}")
         model = cls(core, card)
         with field("card"):
-            model._check_card()
+            model._check()
         return model
 
-    def _check_card(self) -> None:
+    def _check(self) -> None:
         """Refuse a card that does not go with the core."""
 
     def __getstate__(self) -> bytes:

@@ -58,6 +58,10 @@ class Run:
         folder = None if checkpoint is None else run_folder(Path(checkpoint))
         return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began)
 
+    def checkpoint(self, label: str) -> Path | None:
+        """Where the trainer of this name keeps its state, if it does."""
+        return None if self.folder is None else self.folder / f"{label}.checkpoint"
+
     @property
     def seconds(self) -> float:
         """How long the run has taken so far."""
@@ -87,7 +91,7 @@ def trainer(
         validation,
         options,
         seed=run.seed,
-        checkpoint=None if run.folder is None else run.folder / f"{label}.checkpoint",
+        checkpoint=run.checkpoint(label),
         curves=run.curves,
         label=label,
     )

@@ -27,7 +27,7 @@ def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
             "Between(low, high) or low..high"
         )
     possible = [level for level in said.levels if not codec.beyond_bounds(level)]
-    return region_of_extent(codec.points([codec.encode_one(level, marks) for level in possible]))
+    return region_of_extent(codec.points(codec.encode_each(possible, marks)))
 
 
 def understand(encoding: Encoding, name: str, said: Any, *, evidence: bool = False) -> tuple[int, float | Region]:

@@ -112,7 +112,7 @@ def _walk(
         last = step == chain.steps - 1
         for variable in target.unique().tolist():  # one, unless the order is drawn for each row
             rows = (target == variable).nonzero()[:, 0]
-            distribution = doubled(model, features[rows], variable)
+            distribution = doubled(model, _distinct(features[rows]), variable)
             region = regions[variable]
             log_weights[rows] += region.log_mass(distribution)
             if draw_last or not last:
@@ -121,6 +121,11 @@ def _walk(
         if not last:
             walk.tell(values.gather(1, target[:, None])[:, 0].to(model.device))
     return values, log_weights
+
+
+def _distinct(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
+    """One row where all are the same, as they are before the first draw: one distribution then serves every draw."""
+    return features[:1] if bool((features == features[:1]).all()) else features
 
 
 @torch.no_grad()

@@ -76,6 +76,7 @@ def check_place(path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         return
     with _refusals(path):
+        _remove_stale(target)
         beside, handle, _ = _new_part(target)
         try:
             os.write(handle, b"\n")  # a full disk has room for a name, but not for a byte

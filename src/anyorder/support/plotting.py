@@ -5,6 +5,7 @@ Matplotlib is an extra and is imported only when a picture is asked for.
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,8 +68,10 @@ def style(axes: Axes) -> None:
 def save_figure(figure: Figure, path: Path) -> None:
     """Write the picture, whole or not at all; its ending says the format."""
     check_format(path)
+    content = io.BytesIO()  # writers of pictures do not notice every disk that is full
+    figure.savefig(content, dpi=144, format=path.suffix[1:].lower())
     with atomic_path(path) as beside:
-        figure.savefig(beside, dpi=144, format=path.suffix[1:].lower())
+        beside.write_bytes(content.getvalue())
 
 
 def check_format(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from anyorder.errors import UserError
 MARKS = (">=", "<=", "|", ",", "=", ">", "<")  # longest first
 SPECIAL = "|,=<>"
 QUOTES = "\"'"
+_INSIDE = re.compile("[^{}\"']+")  # of a set
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,12 @@ def tokens(text: str, more: str = "") -> list[Token]:
     found: list[Token] = []
     at = 0
     special = SPECIAL + more
+    plain = re.compile(f"[^{re.escape(special + QUOTES)}]+")
     while at < len(text):
-        mark = next((mark for mark in (*MARKS, *more) if text.startswith(mark, at)), "")
         if text[at].isspace():
             at += 1
-        elif mark:
+        elif text[at] in special:
+            mark = next(mark for mark in (*MARKS, *more) if text.startswith(mark, at))
             found.append(Token(mark, mark, at))
             at += len(mark)
         elif text[at] in QUOTES:
@@ -41,9 +44,7 @@ def tokens(text: str, more: str = "") -> list[Token]:
             found.append(Token("word", text[at:end], at))
             at = end
         else:
-            end = at
-            while end < len(text) and text[end] not in special + QUOTES:
-                end += 1
+            end = _end_of(plain, text, at)
             # An apostrophe inside a plain word (O'Hara) would silently split it in two.
             if end < len(text) and text[end] in QUOTES:
                 raise mistake(text, end, "a quote inside a word: put the whole word between quotes")
@@ -117,11 +118,17 @@ def _set_end(text: str, start: int, special: str) -> int:
             except UserError:
                 return 0
         else:
-            at += 1
+            at = _end_of(_INSIDE, text, at)
     if at >= len(text):
         return 0
     rest = text[at + 1 :].lstrip()
     return at + 1 if not rest or rest[0] in special else 0
+
+
+def _end_of(letters: re.Pattern[str], text: str, start: int) -> int:
+    """Where a run of such letters ends that begins at ``start``."""
+    found = letters.match(text, start)
+    return found.end() if found else start
 
 
 def _quoted(text: str, start: int) -> tuple[str, int]:

@@ -121,9 +121,11 @@ class Trainer:
                         self._validate(watch)
                     progress.seconds += time.monotonic() - began
                     if self.checkpoint and time.monotonic() - saved > self.options.checkpoint_every:
-                        self._write(self.checkpoint, partial(self.save, self.checkpoint))
+                        self._keep()
                         saved = time.monotonic()
                 progress.interrupted = interrupt.requested
+                if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
+                    self._keep()
                 over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
@@ -131,9 +133,14 @@ class Trainer:
             except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
                 progress.interrupted = True
                 return progress
-            if self.checkpoint:
-                self._write(self.checkpoint, partial(self.save, self.checkpoint))
+            if not progress.interrupted:
+                self._keep()
         return progress
+
+    def _keep(self) -> None:
+        """Write the run's own checkpoint, if it has one."""
+        if self.checkpoint:
+            self._write(self.checkpoint, partial(self.save, self.checkpoint))
 
     def finish(self) -> AnyOrderModel:
         """The model with the best weights seen."""

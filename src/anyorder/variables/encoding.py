@@ -11,7 +11,7 @@ Columns are read one at a time, so memory stays at the size of the result.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
@@ -43,17 +43,25 @@ class Encoding:
     codecs: tuple[Codec, ...]
 
     @classmethod
-    def fit(cls, frame: pd.DataFrame, schema: Schema, warp: WarpName = "normal_scores") -> Encoding:
+    def fit(
+        cls,
+        frame: pd.DataFrame,
+        schema: Schema,
+        warp: WarpName = "normal_scores",
+        late: Callable[[], bool] = lambda: False,
+    ) -> Encoding:
         """Codecs fitted to the known cells of ``frame``.
 
         ``normal_scores`` bends every number column towards a standard normal, which tames heavy tails;
-        ``standard`` only shifts and scales it.
+        ``standard`` only shifts and scales it. Once ``late`` says so, a ``TimeoutError`` is raised between two columns.
         """
         if warp not in get_args(WarpName):
             raise UserError(f"unknown warp {warp!r}; {nearest(warp, get_args(WarpName))}")
         columns = {str(name): frame.iloc[:, position] for position, name in enumerate(frame.columns)}
         codecs: list[Codec] = []
         for variable in schema.variables:
+            if late():
+                raise TimeoutError(f"no time is left to encode {variable.name!r}")
             # The indicator of a column's holes is no column itself.
             column = pd.Series(dtype=object) if variable.indicates else columns[variable.name]
             codecs.append(codec_for(variable).fit(column, variable, schema.missing, warp))

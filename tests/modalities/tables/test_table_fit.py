@@ -147,3 +147,23 @@ def test_zoned_texts_keep_their_spelling(zone: str) -> None:
     middle = pd.to_datetime(model.sample(60)["t"], utc=True).median()
     truth = pd.to_datetime(frame["t"], utc=True)
     assert truth.min() < middle < truth.max()
+
+
+def test_an_encoding_that_would_eat_up_the_budget_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(30, 3)), columns=list("abc"))
+    config = {"training": {"minutes": 1.0, "steps": 4}, "network": {"name": "residual_mlp", "width": 8, "blocks": 1}}
+    tried = ao.fit(frame, engine="neural", config=config).card["scores"]["encodings"]
+    assert set(tried) == {"standard", "normal_scores"}
+    monkeypatch.setattr("anyorder.modalities.tables.race._late", lambda job, budget, label: True)
+    model = ao.fit(frame, engine="neural", config=config)
+    assert set(model.card["scores"]["encodings"]) == {"standard"}
+    assert model.card["training"]["steps"] == 4  # the whole budget is the one candidate's
+
+
+def test_a_wide_table_in_little_time_does_without_trees() -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(12, 60)), columns=[f"c{i}" for i in range(60)])
+    config = {"training": {"steps": 2, "validation_queries": 4}, "trees": {"members": 1, "rounds": 1}}
+    assert ao.fit(frame, minutes=0.04, config=config).card["training"]["engine"] == "neural"
+    few = frame[["c0", "c1", "c2"]]
+    assert ao.fit(few, minutes=0.04, config=config).card["training"]["engine"] == "auto"

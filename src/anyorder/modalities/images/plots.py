@@ -6,6 +6,7 @@ needed, and a pixel of the model is a square of whole pixels.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,12 @@ def write_film(moments: Sequence[Moment], levels: int, path: Path, scale: int = 
         frame = hidden(shades(moment.picture[None], levels), _whole(moment)[None])
         frames.append(pillow().fromarray(grid([frame], scale)))
     durations = [milliseconds] * (len(frames) - 1) + [1500]
+    content = io.BytesIO()
+    frames[0].save(
+        content, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=False
+    )
     with atomic_path(path) as beside:
-        frames[0].save(
-            beside, format="GIF", save_all=True, append_images=frames[1:], duration=durations, loop=0, optimize=False
-        )
+        beside.write_bytes(content.getvalue())
 
 
 def _whole(moment: Moment) -> Bool[np.ndarray, "height width"]:

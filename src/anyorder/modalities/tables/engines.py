@@ -42,6 +42,9 @@ from anyorder.variables.warp import Warp
 
 Engine: TypeAlias = Literal["auto", "neural", "trees"]
 
+CELLS_FOR_BINS = 200_000  # of the whole table, from which the bins of its columns are spaced
+FEWEST_FOR_BINS = 200  # cells of one column
+SECONDS_A_COLUMN = 0.02  # of bins, marginals and weights of a blend, before a single tree has grown
 MOST_FOR_TREES = 0.5  # of the budget of "auto"
 
 
@@ -89,8 +92,14 @@ def _finite(score: float) -> float | None:
 
 
 def _trees_help(job: Job) -> bool:
-    """Whether "auto" should grow trees: the table is not too long for them and the network is one they can join."""
+    """Whether "auto" should grow trees.
+
+    The table must be neither too long for them nor, in the time there is, too wide, and the network one they can join.
+    """
     if len(job.table) > job.options.trees.most_rows or networks.of(job.options.network).reads_order:
+        return False
+    minutes = job.options.training.minutes
+    if minutes is not None and SECONDS_A_COLUMN * len(job.schema) > 60 * minutes * MOST_FOR_TREES / 2:
         return False
     try:
         lightgbm()
@@ -175,7 +184,10 @@ class _Forest:
     @cached_property
     def warps(self) -> list[Warp | None]:
         """From model units to normal scores: nothing to do where the encoding has bent the column already."""
-        return [_normal_scores(codec, cells) for codec, cells in zip(self.encoding.codecs, self._cells, strict=True)]
+        # Bins need no more than a sketch of each column; where there are many columns, some of its cells tell enough.
+        most = max(FEWEST_FOR_BINS, CELLS_FOR_BINS // len(self._cells))
+        some = (cells[:: -(-len(cells) // most)] if len(cells) else cells for cells in self._cells)
+        return [_normal_scores(codec, cells) for codec, cells in zip(self.encoding.codecs, some, strict=True)]
 
     @cached_property
     def _cells(self) -> list[Float[np.ndarray, " cells"]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -74,23 +76,41 @@ def candidates(job: Job) -> list[Trainer]:
         encodings = kind.encodings if lines else kind.encodings[-1:]  # without numbers all encodings are one
     budget = _share(options.training, 1 - options.trial * (len(encodings) - 1))
     split = split_rows(options, job.table, job.run.seed)
-    prepared = [_prepared(job, name, *split) for name in encodings]
+    prepared = {encodings[0]: _prepared(job, encodings[0], *split)}
+    for name in encodings[1:]:
+        # Where a table has so many columns that another encoding would eat up the time to train, the first one is it.
+        with suppress(TimeoutError):
+            prepared[name] = _prepared(job, name, *split, late=partial(_late, job, budget, name))
+    if len(prepared) < len(encodings):
+        budget = options.training
     # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
     spent = job.run.seconds / len(prepared)
     if budget.minutes is not None:
         spent = min(spent, 60 * budget.minutes * options.trial / 2)
     return [
-        trainer(job.run, *parts, options.objective, budget, label=name, spent=spent)
-        for name, parts in zip(encodings, prepared, strict=True)
+        trainer(job.run, *parts, options.objective, budget, label=name, spent=spent) for name, parts in prepared.items()
     ]
 
 
+def _late(job: Job, budget: Options, label: str) -> bool:
+    """Whether preparation has used up half of a candidate's budget; one that was trained before is always taken up."""
+    kept = job.run.checkpoint(label) if job.run.resume else None
+    if budget.minutes is None or (kept is not None and kept.exists()):
+        return False
+    return job.run.seconds > 60 * budget.minutes / 2
+
+
 def _prepared(
-    job: Job, warp: str, training: pd.DataFrame, validation: pd.DataFrame
+    job: Job,
+    warp: str,
+    training: pd.DataFrame,
+    validation: pd.DataFrame,
+    *,
+    late: Callable[[], bool] = lambda: False,
 ) -> tuple[AnyOrderModel, Masking, Rows, Rows]:
     """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
     options = job.options
-    encoding = Encoding.fit(training, job.schema, cast(WarpName, warp))
+    encoding = Encoding.fit(training, job.schema, cast(WarpName, warp), late)
     rows, held_out = encoded_rows(encoding, training), encoded_rows(encoding, validation)
     heads = [head_for(codec, options.components, options.heads) for codec in encoding.codecs]
     reals = sum(head.levels == 0 for head in heads)

@@ -27,6 +27,8 @@ from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, 
 from anyorder.variables.schema import Variable
 from anyorder.variables.warp import Warp
 
+MANY = 16  # values from which on a column is quicker than one after the other
+
 WarpName = Literal["normal_scores", "standard"]
 
 
@@ -102,6 +104,16 @@ class Codec(ABC):
             name = self.variable.name
             raise UserError(f"column {name!r}: expected a value, got {value!r}, which stands for an unknown cell")
         return float(values[0])
+
+    def encode_each(self, values: Sequence[object], marks: Sequence[str]) -> list[float]:
+        """The model values of several values, each as :meth:`encode_one` reads it; many are read as one column."""
+        if len(values) < MANY or any(isinstance(value, np.generic) for value in values):
+            return [self.encode_one(value, marks) for value in values]
+        cells: Series = pd.Series(list(values), index=[SINGLE] * len(values), dtype=object)
+        found, known = self.encode(cells, marks)
+        if not known.all():
+            self.encode_one(values[int(np.argmin(known))], marks)  # which says why
+        return [float(value) for value in found]
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         """The model value of an ordinary value, found without a column; None where only a column can tell."""
