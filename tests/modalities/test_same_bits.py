@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bits_of_answers import Answers, ask_all
 
 import anyorder as ao
+
+from bits_of_answers import Answers, ask_all
 
 QUESTIONS = Path(__file__).with_name("bits_of_answers.py")
 
