@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-images test smoke lint format docs clean bench-tables
+.PHONY: help setup demo demo-images test smoke fuzz lint format docs clean bench-tables
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -37,6 +37,16 @@ test: $(STAMP)  ## run the tests
 
 smoke: $(STAMP)  ## run every benchmark script for a few seconds on generated data, and print the seconds of each
 	$(BIN)/python benchmarks/smoke.py
+
+# Other seeds every time, printed, so that what is found can be run again: make fuzz SEED=1234
+MINUTES ?= 10
+SEED ?= $(shell date +%s)
+ATTACKS := files inputs questions kills soak
+fuzz: $(STAMP)  ## attack: damaged files, odd inputs and questions, kills, a long run; MINUTES each, SEED to repeat
+	@failed=; for attack in $(ATTACKS); do \
+		echo "== $$attack: seed $(SEED), at most $(MINUTES) minutes"; \
+		$(BIN)/python benchmarks/reliability/$$attack.py --seed $(SEED) --minutes $(MINUTES) || failed="$$failed $$attack"; \
+	done; test -z "$$failed" || { echo "found something:$$failed (seed $(SEED))"; exit 1; }
 
 lint: $(STAMP)  ## style, formatting, types; a warning for long files
 	$(BIN)/ruff check .

@@ -199,12 +199,20 @@ def test_weights_must_be_finite(small: bytes, number: float) -> None:
     )
 
 
-def test_large_weights_whose_sum_is_not_finite_are_still_read(small: bytes) -> None:
+@pytest.mark.parametrize("number", [2e9, -3e38])
+def test_weights_with_which_sums_overflow_are_refused(small: bytes, number: float) -> None:
     def enlarge(header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
-        tensors["network.leave.bias"][:] = 3e38
+        tensors["network.leave.bias"][3] = number
+
+    assert "tensors: the tensor 'network.leave.bias' holds a weight beyond 1e+09" in refusal(crafted(small, enlarge))
+
+
+def test_weights_that_are_merely_large_are_read(small: bytes) -> None:
+    def enlarge(header: dict[str, Any], tensors: dict[str, torch.Tensor]) -> None:
+        tensors["network.leave.bias"][:] = -9e8
 
     model, _ = model_from_bytes(crafted(small, enlarge))
-    assert bool((model.network.leave.bias > 2e38).all())
+    assert bool((model.network.leave.bias < -8e8).all())
 
 
 def test_tensors_of_another_dtype_are_refused(small: bytes) -> None:

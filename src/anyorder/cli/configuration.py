@@ -13,6 +13,10 @@ from typing import Any
 
 from anyorder.cli.files import load_table_model
 from anyorder.errors import UserError
+from anyorder.support.boundary import reason_of
+from anyorder.support.strict_json import check_depth
+
+LONGEST = 1_000_000  # bytes of options
 
 
 def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -21,6 +25,8 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
         return {}, {}
     if path.suffix == ".anyorder":
         card = load_table_model(path).card
+        if "arguments" not in card or "config" not in card:
+            raise UserError(f"the card of {str(path)!r} does not say how the model was fitted; give a TOML file")
         return dict(card["arguments"]), dict(card["config"])
     content = read_toml(path)
     arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
@@ -44,12 +50,16 @@ def read_toml(path: Path | None) -> dict[str, Any]:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
+    if path.stat().st_size > LONGEST:
+        raise UserError(f"{str(path)!r} is longer than {LONGEST} bytes; options take a page")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise UserError(f"{str(path)!r} is not valid TOML: it is nested too deeply") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{str(path)!r} is not valid TOML: {error}") from error
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        check_depth(content)
+    except OSError as error:
+        raise UserError(f"{str(path)!r} cannot be read: {reason_of(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{str(path)!r} is not valid TOML: {reason_of(error)}") from error
+    return content
 
 
 def read_bounds(name: str, text: Any) -> tuple[float | None, float | None]:

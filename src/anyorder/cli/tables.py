@@ -28,6 +28,7 @@ from anyorder.cli.options import (
 from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names, write_set
+from anyorder.support.boundary import field
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -187,4 +188,6 @@ def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = 
 def decompress(model: TableModel, file: CompressedFile, out: PlainOut, escape_formulas: EscapeFormulas = False) -> None:
     """A table with the same cells, as CSV, CSV.gz or Parquet."""
     check_table(out)
-    write_frame(model.decompress(read_bytes(file)), out, escape_formulas=escape_formulas)
+    with field(str(file)):
+        table = model.decompress(read_bytes(file))
+    write_frame(table, out, escape_formulas=escape_formulas)

@@ -30,6 +30,7 @@ from anyorder.cli.options import (
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.support import plotting
+from anyorder.support.boundary import field
 from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def compress(
 def decompress(model: TextModel, file: CompressedFile, out: PlainOut) -> None:
     """The text file, to the byte."""
     check_writable(out)
-    text = model.decompress(read_bytes(file))
+    with field(str(file)):
+        text = model.decompress(read_bytes(file))
     write_bytes(text.encode("utf-8", "surrogatepass"), out)  # bytes: line ends stay as they were
 
 

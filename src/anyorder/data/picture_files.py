@@ -25,7 +25,7 @@ from anyorder.support.atomic import atomic_path
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side
-MOST_PIXELS = 64_000_000  # of one picture: what a camera makes, and less than half a gigabyte in any mode
+MOST_PIXELS = 64_000_000  # of one picture: what a camera makes; under a gigabyte of memory in any mode
 KEPT_PIXELS = 64_000_000  # of pictures that are kept from the first look to the second; others are read again
 MOST_BYTES = 1 << 30  # of all pictures of a folder together, if nobody said to which size they should be scaled
 STRIP = 1 << 22  # pixels that are converted at a time

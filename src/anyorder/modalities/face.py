@@ -38,10 +38,10 @@ class FittedModel:
                 raise UserError(f"card.{name}: expected an object, got {card[name]!r:.80}")
         model = cls(core, card)
         with field("card"):
-            model.check()
+            model._check()
         return model
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Refuse a card that does not go with the core."""
 
     def __getstate__(self) -> bytes:

@@ -15,7 +15,9 @@ from anyorder.support.devices import chosen_device
 FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
 
 
-def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | ImageModel:
+def load(
+    path: str | Path, device: str = "cpu", *, signed_by: str | Path | None = None
+) -> TableModel | TextModel | ImageModel:
     """Read a model file, of a table, of texts or of pictures.
 
     Answers are bit-identical to those before saving. Files of earlier releases are read as well; a damaged file, or one
@@ -27,6 +29,9 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
         What ``save`` or ``anyorder fit`` wrote.
     device
         Where the model computes: ``"cpu"``, ``"cuda"``, ...; ``"auto"`` takes a graphics processor where there is one.
+    signed_by
+        A public key of minisign, or the path of its ``.pub`` file. The model is loaded only if the signature beside it
+        (``path`` + ``.minisig``) was made with that key for these very bytes. Needs the extra ``signed``.
 
     Returns
     -------
@@ -38,7 +43,7 @@ def load(path: str | Path, device: str = "cpu") -> TableModel | TextModel | Imag
     >>> ao.load(folder / "again.anyorder").log_prob(frame).equals(model.log_prob(frame))
     True
     """
-    core, card = load_model(path, device=str(chosen_device(device)))
+    core, card = load_model(path, device=str(chosen_device(device)), signed_by=signed_by)
     modality = card.get("modality")
     if not isinstance(modality, str) or modality not in FACES:
         raise UserError(

@@ -13,16 +13,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.model.signed import check_signature
 from anyorder.model.tensor_bytes import LENGTH, VERSION, from_bytes, header_end, to_bytes
 from anyorder.support.allowance import Allowance
 from anyorder.support.atomic import atomic_path
 from anyorder.support.boundary import field, reading
+from anyorder.support.memory import machine_memory
 from anyorder.support.strict_json import check_finite
 
+LARGEST = 1e9  # of a weight: none comes near it in training, and sums of products of larger ones soon overflow
 COPIES = 3  # of its bytes are in memory while a file is read: as read, as tensors, in the model
 
 
@@ -31,9 +35,14 @@ def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> 
     write_tensors(Path(path), model.state_dict(), _words(model, card))
 
 
-def load_model(path: str | Path, device: str = "cpu") -> tuple[AnyOrderModel, dict[str, Any]]:
-    """Read a ``.anyorder`` file; its answers are bit-identical to those of the model that was saved."""
-    return _built(*read_tensors(Path(path)), str(path), device)
+def load_model(
+    path: str | Path, device: str = "cpu", *, signed_by: str | Path | None = None
+) -> tuple[AnyOrderModel, dict[str, Any]]:
+    """Read a ``.anyorder`` file; its answers are bit-identical to those of the model that was saved.
+
+    ``signed_by``: minisign's public key, or its file; the very bytes that are read must be signed with it.
+    """
+    return _built(*read_tensors(Path(path), signed_by=signed_by), str(path), device)
 
 
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
@@ -73,7 +82,7 @@ def _built(
 
 
 def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Refuse tensors that are not those expected, by name, shape and dtype, or that are not finite."""
+    """Refuse tensors that are not those expected, by name, shape and dtype, or whose numbers are out of range."""
     for name in [*expected, *tensors]:
         if name not in tensors or name not in expected:
             problem = "is missing" if name in expected else "is there, and nothing in the description has it"
@@ -83,9 +92,12 @@ def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor])
         if tensor.shape != wanted.shape or tensor.dtype != wanted.dtype:
             found, due = (f"{tuple(one.shape)} of {one.dtype}".replace("torch.", "") for one in (tensor, wanted))
             raise UserError(f"the tensor {name!r} is {found}, and the description asks for {due}")
-        # A sum is quick, and finite where all its terms are; where it is not, the terms may still be.
-        if tensor.is_floating_point() and not bool(tensor.sum().isfinite()) and not bool(tensor.isfinite().all()):
-            raise UserError(f"the tensor {name!r} holds a number that is not finite")
+        if tensor.is_floating_point() and tensor.numel():
+            least, most = (float(end) for end in tensor.aminmax())  # NaN if any number is
+            if not (math.isfinite(least) and math.isfinite(most)):
+                raise UserError(f"the tensor {name!r} holds a number that is not finite")
+            if tensor.dtype == torch.float32 and max(-least, most) > LARGEST:
+                raise UserError(f"the tensor {name!r} holds a weight beyond {LARGEST:g}, and no training makes one")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
@@ -95,7 +107,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]
         beside.write_bytes(data)  # not safetensors' own writing, which would replace a device or a pipe by a file
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: Path, *, signed_by: str | Path | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; anything else is refused by name."""
     if not path.is_file():
         raise UserError(f"no file {path}; check the name, or fit a model first")
@@ -103,17 +115,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header_end(file.read(LENGTH), size)
-            if COPIES * size > (memory := _memory()):
+            if COPIES * size > (memory := machine_memory()):
                 raise UserError(f"its {size} bytes take {COPIES} times as many to load, and this machine has {memory}")
             file.seek(0)
             # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
             data = file.read(size)
+        if signed_by is not None:
+            check_signature(data, path, signed_by)
         return from_bytes(data)
-
-
-def _memory() -> float:
-    """The bytes of memory that this machine has, where it says so."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not on Windows
-        return math.inf

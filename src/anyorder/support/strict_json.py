@@ -56,10 +56,15 @@ def check_finite(value: Any) -> None:
     _check([value], finite=True, deeper=DEEPEST + 1)
 
 
+def check_depth(value: Any) -> None:
+    """Refuse objects and lists that lie too deep inside each other, wherever they come from."""
+    _check([value], finite=False, deeper=DEEPEST)
+
+
 def _check(values: Iterable[Any], *, finite: bool, deeper: int) -> None:
     """Look at every value once: a header has a hundred thousand of them, and is read before anything else can begin."""
     if deeper < 0:
-        raise UserError(f"its JSON is nested deeper than {DEEPEST}")
+        raise UserError(f"it is nested deeper than {DEEPEST}")
     for value in values:
         kind = type(value)
         if kind is float:

@@ -27,10 +27,11 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.checkpoint import read_tensors, write_tensors
+from anyorder.model.checkpoint import check_tensors, read_tensors, write_tensors
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.atomic import WriteError
+from anyorder.support.boundary import field, reading
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
@@ -306,11 +307,15 @@ class Trainer:
         tensors, header = read_tensors(path)
         if header.get("kind") != "training":
             raise UserError(f"{path} is not a training checkpoint")
-        if header["identity"] != self.identity:
+        if header.get("identity") != self.identity:
             raise UserError(
                 f"{path} belongs to another run (other data, model, options or seed); "
                 "give the same ones, or start afresh without resume"
             )
+        with reading(str(path)):
+            self._restore(tensors, header["progress"])
+
+    def _restore(self, tensors: dict[str, Tensor], progress: dict[str, Any]) -> None:
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "average": {}, "best": {}}
         moments: dict[int, dict[str, Tensor]] = {}
         for key, tensor in tensors.items():
@@ -320,6 +325,19 @@ class Trainer:
             elif part == "optimizer":
                 index, _, name = name.partition("/")
                 moments.setdefault(int(index), {})[name] = tensor
+        expected = self.model.state_dict()
+        for part, state in parts.items():
+            with field(part):
+                check_tensors(state, expected)
+        with field("optimizer"):
+            weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+            for number, moment in moments.items():
+                check_tensors(moment, {n: torch.empty(()) if n == "step" else weights[number] for n in moment})
+        with field("progress"):
+            restored = Progress(**progress)
+            for name, value in asdict(Progress()).items():
+                if not isinstance(getattr(restored, name), (int, float) if isinstance(value, float) else type(value)):
+                    raise UserError(f"{name}: {getattr(restored, name)!r:.80} is no {type(value).__name__}")
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         self.best = parts["best"]
@@ -327,7 +345,7 @@ class Trainer:
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.generator.set_state(tensors["generator"])
         self.dropout.set_state(tensors[self._dropout_key])
-        self.progress = Progress(**header["progress"])
+        self.progress = restored
         self.progress.interrupted = False
 
     @cached_property

@@ -52,7 +52,7 @@ class ImageModel(FittedModel):
     def __repr__(self) -> str:
         return f"ImageModel({' x '.join(map(str, self.shape))}, {self.levels} levels)"
 
-    def check(self) -> None:
+    def _check(self) -> None:
         listed = self.core.encoding.codecs[0].listed()
         values = 0 if listed is None else len(listed)
         if len(self.shape) not in (2, 3) or not self.schema.alike or not 2 <= values <= MOST_LEVELS:

@@ -59,7 +59,7 @@ class TextModel(FittedModel):
     def __repr__(self) -> str:
         return f"TextModel(length {self.length}, {len(self.alphabet.symbols)} symbols)"
 
-    def check(self) -> None:
+    def _check(self) -> None:
         with field("alphabet"):
             alphabet = self.alphabet
             if not isinstance(alphabet.symbols, str) or alphabet.unit not in get_args(Unit):

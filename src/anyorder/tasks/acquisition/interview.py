@@ -23,10 +23,14 @@ from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.events import understand
 from anyorder.support.atomic import atomic_path
+from anyorder.support.boundary import field as named
+from anyorder.support.boundary import reading
+from anyorder.support.strict_json import read_json
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
-from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
+from anyorder.tasks.acquisition.next_question import NextQuestion, check_rules, next_question
 
 FORMAT = "anyorder interview 1"
+LONGEST = 10_000_000  # bytes of a transcript
 STRANGE = 1e-4  # a number with less probability beyond it, nothing else being known, is asked for twice
 
 Outcome = Literal["told", "answered", "skipped", "unknown"]
@@ -343,22 +347,31 @@ class Interview:
 
 def resumed(path: Path, model: AnyOrderModel, setup: Setup, *, draws: int = DRAWS, seed: int = 0) -> Interview:
     """The interview of a transcript, by its own setup; what ``setup`` says besides must agree with it."""
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{str(path)!r} cannot be read as a transcript: {error}") from error
+    with reading(repr(str(path))):
+        return _resumed(path, model, setup, draws, seed)
+
+
+def _resumed(path: Path, model: AnyOrderModel, setup: Setup, draws: int, seed: int) -> Interview:
+    if path.stat().st_size > LONGEST:
+        raise UserError(f"it is longer than {LONGEST} bytes, and no transcript")
+    facts = read_json(path.read_text(encoding="utf-8"), finite=False)  # a budget may be infinite
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise UserError(f"{str(path)!r} is no transcript of an interview ({FORMAT!r} is expected)")
+        raise UserError(f"it is no transcript of an interview ({FORMAT!r} is expected)")
     if facts.get("variables") != list(model.schema.names):
-        raise UserError(f"{str(path)!r} belongs to an interview of another model: its variables are not the same")
+        raise UserError("it belongs to an interview of another model: its variables are not the same")
     if not isinstance(facts.get("setup"), dict) or not isinstance(facts.get("turns"), list):
-        raise UserError(f"{str(path)!r} is damaged: it has no setup or no turns")
-    interview = Interview(model, setup.agreeing_with(facts["setup"]), draws, seed)
-    for one in facts["turns"]:
-        turn = _turn(one)
-        if turn.name not in ("", *interview.measurements.groups):
-            raise UserError(f"{str(path)!r} is damaged: {turn.name!r} cannot be measured")
-        interview.turns.append(dataclasses.replace(turn, answers=interview.check(turn.answers)))
+        raise UserError("it is damaged: it has no setup or no turns")
+    with named("setup"):
+        kept = setup.agreeing_with(facts["setup"])
+        interview = Interview(model, kept, draws, seed)
+        check_rules(kept.budget, kept.price, kept.least, 1, kept.look_ahead, draws)
+        known = interview.measurements.groups
+    for number, one in enumerate(facts["turns"]):
+        with named(f"turns.{number}"):
+            turn = _turn(one)
+            if turn.name not in ("", *known):
+                raise UserError(f"{turn.name!r:.80} cannot be measured")
+            interview.turns.append(dataclasses.replace(turn, answers=interview.check(turn.answers)))
     return interview
 
 

@@ -208,7 +208,7 @@ def next_question(
     ``least``: the smallest gain worth a question whatever it costs. ``never``: what is not to be asked for (any more).
     """
     goal = _goal(conditional, about, reward)
-    _check(budget, price, least, at_once, look_ahead, draws)
+    check_rules(budget, price, least, at_once, look_ahead, draws)
     model = conditional.model
     row, known = conditional.exact
     if conditional.ranged and (reward != "information" or at_once > 1 or look_ahead > 1):
@@ -406,7 +406,10 @@ def _columns(model: AnyOrderModel, group: Group) -> list[str]:
     return [model.schema.names[index] for index in group]
 
 
-def _check(budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int) -> None:
+def check_rules(
+    budget: float | None, price: float, least: float | None, at_once: int, look_ahead: int, draws: int
+) -> None:
+    """Refuse rules of asking that make no sense."""
     if budget is not None and not inside(budget, "[0, inf]"):
         raise UserError(f"budget must be 0 or more, got {budget!r}")
     if not inside(price, "[0, inf]") or (least is not None and not inside(least, "[0, inf]")):

@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from anyorder.errors import UserError
+from anyorder.support.strict_json import read_json
 from anyorder.variables.cells import Series
 
 
@@ -46,7 +47,7 @@ def write_cells(cells: Series, name: str) -> bytes:
     """The cells with their dtype; refused by name if they would not come back the same."""
     try:
         data = _objects(cells) if cells.dtype == object else _arrow(cells)
-        back = read_cells(data)
+        back = read_cells(data, len(cells))
         same = back.dtype == cells.dtype and all(map(_same, back, cells))
     except UserError:
         raise
@@ -57,11 +58,20 @@ def write_cells(cells: Series, name: str) -> bytes:
     return data
 
 
-def read_cells(data: bytes) -> Series:
-    """What :func:`write_cells` wrote."""
+def read_cells(data: bytes, most: int) -> Series:
+    """What :func:`write_cells` wrote, which are so many cells at ``most``."""
     if data[:1] == b"[":
-        return pd.Series([_from_plain(item) for item in json.loads(data)], dtype=object)
-    cells: Series = _pyarrow().ipc.open_stream(data).read_all().to_pandas()["cells"]
+        items = read_json(data)
+        found = len(items)
+    else:
+        table = _pyarrow().ipc.open_stream(data).read_all()
+        table.validate(full=True)  # positions in it that lead outside would be followed
+        found = table.num_rows
+    if found > most:
+        raise UserError(f"a dictionary has {found} cells, and the table {most} rows")
+    if data[:1] == b"[":
+        return pd.Series([_from_plain(item) for item in items], dtype=object)
+    cells: Series = table.to_pandas()["cells"]
     return cells
 
 

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
 from anyorder.model.versions import as_version_1, digest
+from anyorder.support.strict_json import read_json
 
 HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, bytes of the JSON, checksum of all the rest
 
@@ -33,6 +34,13 @@ DERAILED = (
     "the content did not come out as it went in: this machine rounds otherwise than the one that compressed it "
     "(another processor or version of torch); decompress it there"
 )
+FREE, PER_BYTE = 100_000, 1000
+"""So many rows or characters a file may declare, and so many for each byte of the coder's: it must end some time."""
+
+LEAST_UNPACKED = 1 << 28  # bytes that any file may unpack to; a longer one to a hundred times its length
+LZMA_MEMORY = 1 << 28  # for a dictionary of 64 MB, which the strongest preset takes
+STEPS = 2.0**24  # of the coder's probabilities: none of them is less than one
+SPARE_BITS = 4096
 
 
 class Stream(ABC):
@@ -76,6 +84,7 @@ class Reader(Stream):
         if len(words) % 4:
             raise UserError(DAMAGED)
         self.decoder = self.coder.stream.queue.RangeDecoder(np.frombuffer(words, dtype="<u4").astype(np.uint32))
+        self.bits = 1.1 * 8 * len(words) + SPARE_BITS  # left; the coder comes closer to its bits than a tenth
 
     def _code(self, symbols: Int[np.ndarray, " rows"], probs: Float[np.ndarray, "rows levels"]) -> Any:
         try:
@@ -84,6 +93,10 @@ class Reader(Stream):
             raise UserError(DERAILED) from error
         if len(found) and not 0 <= found.min() <= found.max() < probs.shape[1]:
             raise UserError(DERAILED)
+        # Behind its end the decoder goes on and makes something up, without an end.
+        self.bits += float(np.log2(probs[np.arange(len(found)), found].clip(1 / STEPS)).sum())
+        if self.bits < 0:
+            raise UserError("more is declared than its bytes hold")
         return found
 
 
@@ -104,7 +117,8 @@ class Sealed:
         facts = {**self.facts, "blobs": [len(blob) for blob in self.blobs]} if self.blobs else self.facts
         plain = b"\n".join([json.dumps(facts, separators=(",", ":")).encode(), b"".join(self.blobs)])
         # LZMA costs a few dozen bytes of its own; what it writes does not begin with a brace.
-        front = min(plain, lzma.compress(plain, lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME), key=len)
+        packed = lzma.compress(plain, lzma.FORMAT_ALONE, preset=9 | lzma.PRESET_EXTREME)
+        front = packed if len(packed) < len(plain) <= _most_unpacked(packed) else plain
         body = front + self.stream
         named = (magic, fingerprint(model), self.content, len(front))
         return HEADER.pack(*named, zlib.crc32(body, zlib.crc32(HEADER.pack(*named, 0)))) + body
@@ -112,6 +126,8 @@ class Sealed:
     @classmethod
     def read(cls, magic: bytes, model: AnyOrderModel, data: bytes) -> Sealed:
         """Read a whole file that this model made; anything else is refused."""
+        if data[:3] == magic[:3] and data[:4] != magic:
+            raise UserError(f"these bytes are of format {data[3:4]!r}, and this release reads {magic[3:]!r}")
         if len(data) < HEADER.size or data[:4] != magic:
             raise UserError("these bytes were not compressed by anyorder, or by a model of another kind of data")
         body = data[HEADER.size :]
@@ -122,16 +138,46 @@ class Sealed:
         if made_by != fingerprint(model):
             raise UserError("this was compressed with another model; decompress it with that one")
         front = body[:length]
-        line, _, rest = (front if front[:1] == b"{" else lzma.decompress(front)).partition(b"\n")
-        facts = json.loads(line)
-        ends = list(itertools.accumulate(facts.pop("blobs", []), initial=0))
-        blobs = tuple(rest[start:end] for start, end in itertools.pairwise(ends))
+        line, _, rest = (front if front[:1] == b"{" else _unpacked(front)).partition(b"\n")
+        facts = read_json(line)
+        if not isinstance(facts, dict):
+            raise UserError(f"its facts must be an object, got {facts!r:.80}")
+        sizes = [whole("blobs", size, 0) for size in facts.pop("blobs", [])]
+        if sum(sizes) != len(rest):
+            raise UserError(f"blobs: {sum(sizes)} bytes are declared, and {len(rest)} are there")
+        blobs = tuple(rest[start:end] for start, end in itertools.pairwise(itertools.accumulate(sizes, initial=0)))
         return cls(facts, body[length:], content, blobs)
+
+    def count(self, name: str) -> int:
+        """A fact that says how many rows or characters there are: so many as there can be in these bytes."""
+        count = whole(name, self.facts[name], 0)
+        if count > (most := FREE + PER_BYTE * len(self.stream)):
+            raise UserError(f"{name}: {count} are declared, and {len(self.stream)} bytes hold {most} at most")
+        return count
 
     def check(self, content: int) -> None:
         """What came out must be what went in."""
         if content != self.content:
             raise UserError(DERAILED)
+
+
+def padded(words: bytes, count: int) -> bytes:
+    """The coder's words, zeros behind them where they are too few for so many rows or characters to be believed."""
+    return words.ljust(-(-(count - FREE) // (4 * PER_BYTE)) * 4, b"\0")
+
+
+def _unpacked(packed: bytes) -> bytes:
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=LZMA_MEMORY)
+    plain = unpacker.decompress(packed, max_length=_most_unpacked(packed) + 1)
+    if len(plain) > _most_unpacked(packed):
+        raise UserError(f"{len(packed)} packed bytes become more than {_most_unpacked(packed)}")
+    if not unpacker.eof:
+        raise UserError(DAMAGED)
+    return plain
+
+
+def _most_unpacked(packed: bytes) -> int:
+    return max(LEAST_UNPACKED, 100 * len(packed))
 
 
 def fingerprint(model: AnyOrderModel) -> bytes:

@@ -32,9 +32,10 @@ from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
+from anyorder.support.boundary import reading
 from anyorder.support.threads import torch_threads
 from anyorder.tasks.compression.cell_bytes import distinct_cells, read_cells, write_cells
-from anyorder.tasks.compression.coder import DERAILED, Reader, Sealed, Stream, Writer
+from anyorder.tasks.compression.coder import DERAILED, Reader, Sealed, Stream, Writer, padded
 from anyorder.variables.cells import Series
 
 MAGIC = b"AOR1"
@@ -98,19 +99,25 @@ def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
     writer = Writer()
     _code(model, values, indices, len(table), writer)
     facts = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
-    return Sealed(facts, writer.words(), checksum, tuple(blobs)).written(MAGIC, model)
+    return Sealed(facts, padded(writer.words(), len(table)), checksum, tuple(blobs)).written(MAGIC, model)
 
 
 def decompress_table(model: AnyOrderModel, data: bytes) -> pd.DataFrame:
     """The rows that :func:`compress_table` compressed with this model."""
-    sealed = Sealed.read(MAGIC, model, data)
-    rows, labels = sealed.facts["rows"], sealed.facts["columns"]
+    with reading("the compressed table"):
+        return _decompressed(model, Sealed.read(MAGIC, model, data))
+
+
+def _decompressed(model: AnyOrderModel, sealed: Sealed) -> pd.DataFrame:
+    rows, labels = sealed.count("rows"), sealed.facts["columns"]
     names = [str(label) for label in labels]
+    if len(set(names)) != len(names):
+        raise UserError("columns: their names must differ")
     dictionaries: dict[str, Dictionary] = {}
     entries: dict[str, np.ndarray] = {}
     indices: dict[str, np.ndarray] = {}
     for name, cells, aside in zip(names, sealed.blobs[::3], sealed.blobs[2::3], strict=True):
-        dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells))
+        dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells, rows))
         entries[name] = _array(aside) if aside else np.full(rows, -1)
         if len(dictionaries[name].values):  # which cells are coded is known beforehand; the reader tells what they are
             indices[name] = np.where(entries[name] < 0, 0, -1)

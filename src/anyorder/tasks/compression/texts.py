@@ -24,11 +24,13 @@ from jaxtyping import Int
 from torch import Tensor
 
 from anyorder.data.text import UNKNOWN, Alphabet
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.few_steps import Budget, call_starts
 from anyorder.query import Chain, Query, padded_left
+from anyorder.support.boundary import reading
 from anyorder.support.threads import torch_threads
-from anyorder.tasks.compression.coder import Reader, Sealed, Stream, Writer
+from anyorder.tasks.compression.coder import Reader, Sealed, Stream, Writer, padded
 
 MAGIC = b"AOT2"
 ROWS = 128  # windows that are walked together: part of the format, since it decides how sums are rounded
@@ -42,17 +44,21 @@ def compress_text(model: AnyOrderModel, alphabet: Alphabet, text: str, *, calls:
         facts["starts"] = list(call_starts(calls, model.variables))
     writer = Writer()
     _code(model, np.where(codes == UNKNOWN, 0, codes), writer, facts.get("starts"))
-    return Sealed(facts, writer.words(), _checksum(text)).written(MAGIC, model)
+    return Sealed(facts, padded(writer.words(), len(codes)), _checksum(text)).written(MAGIC, model)
 
 
 def decompress_text(model: AnyOrderModel, alphabet: Alphabet, data: bytes) -> str:
     """The text that :func:`compress_text` compressed with this model."""
-    sealed = Sealed.read(MAGIC, model, data)
-    codes = np.zeros(sealed.facts["count"], dtype=np.int64)
-    _code(model, codes, Reader(sealed.stream), sealed.facts.get("starts"))
-    text = _put_back(alphabet, codes, sealed.facts)
-    sealed.check(_checksum(text))
-    return text
+    with reading("the compressed text"):
+        sealed = Sealed.read(MAGIC, model, data)
+        codes = np.zeros(sealed.count("count"), dtype=np.int64)
+        starts = sealed.facts.get("starts")
+        if starts is not None and starts != sorted({*starts, 0} & set(range(model.variables))):
+            raise UserError(f"starts: expected increasing positions from 0 on, got {starts!r:.80}")
+        _code(model, codes, Reader(sealed.stream), starts)
+        text = _put_back(alphabet, codes, sealed.facts)
+        sealed.check(_checksum(text))
+        return text
 
 
 def _checksum(text: str) -> int:

@@ -1,0 +1,61 @@
+"""Checkpoints made on purpose: resuming refuses them by the file and the field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.model.checkpoint import read_tensors, write_tensors
+
+from small_runs import same_weights, small_trainer
+
+Change = Callable[[dict[str, Tensor], dict[str, Any]], object]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "run.checkpoint"
+    trainer = small_trainer()
+    trainer.run()
+    trainer.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "change, problem",
+    [
+        (lambda tensors, header: header.pop("identity"), "another run"),
+        (lambda tensors, header: header.pop("progress"), "the entry 'progress' is missing"),
+        (lambda tensors, header: header["progress"].update(step="many"), "progress: step: 'many' is no int"),
+        (lambda tensors, header: header["progress"].update(odd=1), "progress: "),
+        (lambda tensors, header: tensors.pop("model/network.leave.bias"), "model: the tensor 'network.leave.bias' is"),
+        (lambda tensors, header: tensors["best/network.leave.bias"].fill_(torch.nan), "best: .* not finite"),
+        (lambda tensors, header: tensors.update({"average/odd": torch.zeros(3)}), "average: the tensor 'odd' is there"),
+        (lambda tensors, header: tensors.update({"optimizer/0/exp_avg": torch.zeros(3)}), "optimizer: .*'exp_avg' is"),
+        (lambda tensors, header: tensors.update({"optimizer/99/exp_avg": torch.zeros(3)}), "optimizer: "),
+        (lambda tensors, header: tensors.update({"optimizer/x/exp_avg": torch.zeros(3)}), "cannot be read"),
+        (lambda tensors, header: tensors.pop("generator"), "the entry 'generator' is missing"),
+        (lambda tensors, header: tensors.update(generator=torch.zeros(3, dtype=torch.uint8)), "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_named(checkpoint: Path, tmp_path: Path, change: Change, problem: str) -> None:
+    tensors, header = read_tensors(checkpoint)
+    change(tensors, header)
+    made = tmp_path / "made.checkpoint"
+    write_tensors(made, tensors, header)
+    with pytest.raises(UserError, match=problem) as error:
+        small_trainer().resume(made)
+    assert str(made) in str(error.value)
+
+
+def test_a_sound_one_is_resumed(checkpoint: Path) -> None:
+    trainer = small_trainer()
+    trainer.resume(checkpoint)
+    saved = {k.removeprefix("model/"): t for k, t in read_tensors(checkpoint)[0].items() if k.startswith("model/")}
+    assert same_weights(dict(trainer.model.state_dict()), saved)
