@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "reliability"))
-from damage import CRAFTED, TENSORS, TensorFile
+from damage import CRAFTED
+from damage_sealed import TENSORS, TensorFile
 from files import OTHER, REFUSED, SAME, SMALL, Attack, Case, cases, write_whole
 from whole_files import kinds
 

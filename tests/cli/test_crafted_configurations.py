@@ -19,6 +19,7 @@ FILES = Path(__file__).resolve().parents[1] / "files" / "v1"
         (b"a = " + b"[" * 3000 + b"]" * 3000, "nested"),
         (b"a = " + b"[" * 80 + b"]" * 80, "nested deeper than 64"),
         (b".".join([b"a"] * 100) + b" = 1", "nested deeper than 64"),
+        (b".".join([b"a"] * 100_000) + b" = 1", "keys of too many parts"),
         (b"a = " + b"9" * 5000, "not valid TOML"),
         (b"a = 1\na = 2", "not valid TOML"),
         (b"a = \xff", "not valid TOML"),

@@ -307,3 +307,11 @@ def test_a_bounded_histogram_keeps_the_probability_of_its_outer_bins(
     if high is not None:
         assert (distribution.cdf(torch.full((3,), high, dtype=torch.float64)) == 1).all()
         assert (distribution.log_prob(torch.full((3,), high + 0.01, dtype=torch.float64)) == -math.inf).all()
+
+
+@pytest.mark.parametrize("end", ["0", {}, True, float("nan"), float("inf"), 10**400])
+def test_a_bound_is_a_finite_number(end: object) -> None:
+    with pytest.raises(UserError, match="finite number or None"):
+        Bounded(Gaussian(), end)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="finite number or None"):
+        Bounded(Gaussian(), None, end)  # type: ignore[arg-type]

@@ -51,7 +51,11 @@ def test_a_last_line_without_its_end_is_kept(tmp_path: Path) -> None:
     assert log.read_text() == WHOLE
 
 
-@pytest.mark.parametrize("text", ["notes of mine", WHOLE + "notes", "{\n" + WHOLE, '[1]\n{"run": "m', "\n", '{"x": 1}'])
+NESTED = "[" * 100_000
+FOREIGN = ["notes of mine", WHOLE + "notes", "{\n" + WHOLE, '[1]\n{"run": "m', "\n", '{"x": 1}', NESTED, WHOLE + NESTED]
+
+
+@pytest.mark.parametrize("text", FOREIGN, ids=range(len(FOREIGN)))
 def test_a_file_that_is_no_curve_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     log = tmp_path / "curve.jsonl"
     log.write_text(text)

@@ -17,6 +17,7 @@ from anyorder.support.boundary import reason_of
 from anyorder.support.strict_json import check_depth
 
 LONGEST = 1_000_000  # bytes of options
+MOST_DOTS = 10_000_000  # squares of how many are in a line, summed over the lines: a second of parsing
 
 
 def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -53,7 +54,11 @@ def read_toml(path: Path | None) -> dict[str, Any]:
     if path.stat().st_size > LONGEST:
         raise UserError(f"{str(path)!r} is longer than {LONGEST} bytes; options take a page")
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        # The parser takes the square of the parts of a dotted key.
+        if sum(line.count(".") ** 2 for line in text.splitlines()) > MOST_DOTS:
+            raise UserError(f"{str(path)!r} has keys of too many parts: a key such as training.steps has two")
+        content = tomllib.loads(text)
         check_depth(content)
     except OSError as error:
         raise UserError(f"{str(path)!r} cannot be read: {reason_of(error)}") from error

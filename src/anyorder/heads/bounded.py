@@ -22,7 +22,7 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite
 from anyorder.distributions.tails import log_normal_between
-from anyorder.errors import UserError
+from anyorder.errors import UserError, inside
 from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.support.roots import SHARP, bracket_end, first_crossing
@@ -211,6 +211,9 @@ class Bounded(Head):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Head) or self.base.levels:
             raise UserError(f"a bounded head needs a base head for numbers on a line, got {self.base!r}")
+        for end in (self.low, self.high):
+            if end is not None and not inside(end, "(-inf, inf)"):
+                raise UserError(f"a bound must be a finite number or None, got {end!r:.80}")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise UserError(f"the lower bound must be below the upper one, got {self.low} and {self.high}")
 

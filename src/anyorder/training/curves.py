@@ -15,6 +15,7 @@ from typing import Any
 
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path, check_place
+from anyorder.support.strict_json import read_json
 from anyorder.training.run import run_folder
 
 BEGINNING = '{"run": "'  # of every line that is written here
@@ -60,9 +61,9 @@ class JsonLines(Curve):
             return
         try:
             text = self.path.read_text(encoding="utf-8")
-            points = [json.loads(line) for line in _whole_lines(text)]
+            points = [read_json(line, finite=False) for line in _whole_lines(text)]
             kept = [point for point in points if point["run"] != run or point["step"] <= after]
-        except (ValueError, KeyError, TypeError) as error:
+        except (UserError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.where!r} exists and is no training curve; name another file") from error
         content = "".join(json.dumps(point) + "\n" for point in kept)
         if content != text:
@@ -75,8 +76,8 @@ def _whole_lines(text: str) -> list[str]:
     *lines, last = text.split("\n")
     if last.startswith(BEGINNING) or BEGINNING.startswith(last):
         try:
-            json.loads(last)
-        except ValueError:
+            read_json(last, finite=False)
+        except UserError:
             return lines
     return [*lines, last]
 
