@@ -40,6 +40,7 @@ from common import Json, Record, Smoke, print_rows
 from isolation import Limits, Verdict, print_faults, verdicts
 
 # What commands import only when they need it: a process that has just started must not spend its seconds on that.
+TIMES = ("cli", "data", "modalities", "training", "questions")
 PRELOAD = ("torch._dynamo", "pandas", "pyarrow.parquet", "PIL.Image", "matplotlib.figure", "anyorder", "anyorder.cli")
 PRELOAD += tuple(f"anyorder.modalities.{name}.fit" for name in ("tables", "texts", "images"))
 MODALITIES = ("table", "text", "images")
