@@ -24,6 +24,7 @@ from anyorder.data.files import read_table
 
 from common import Json, Record, Smoke, print_rows
 
+TIMES = ("data",)
 PART = 50_000  # rows that are made and written at a time
 
 

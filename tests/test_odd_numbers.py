@@ -27,6 +27,8 @@ from anyorder.modalities.texts.options import TextOptions
 from anyorder.sklearn import AnyOrderDensity, AnyOrderImputer
 from anyorder.support.threads import most_threads
 
+from commands import refused
+
 ODD = (
     *(None, True, "3", -1, 0, 1.5, float("nan"), float("inf"), -float("inf"), 10**12, 2**70, 10**30),
     *(np.float32(2), np.int64(2), [1], np.array([1.0, 2.0])),
@@ -275,3 +277,11 @@ def test_every_method_with_numbers_is_swept(table: ao.TableModel, texts: ao.Text
         for name, method in inspect.getmembers(cls, inspect.isfunction):
             if not name.startswith("_") and numbers_of(method):
                 assert name in swept_names, f"{cls.__name__}.{name} takes a number, and no case above sweeps it"
+
+
+def test_on_the_command_line_they_end_with_status_2(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data, config, out = tmp_path / "d.csv", tmp_path / "c.toml", tmp_path / "m.anyorder"
+    table_frame().to_csv(data, index=False)
+    config.write_text("[training]\nthreads = 1000000\n", encoding="utf-8")
+    assert "threads must be" in refused(capsys, "fit", str(data), "-o", str(out), "--config", str(config))
+    assert "cannot be used here" in refused(capsys, "fit", str(data), "-o", str(out), "--device", "meta")

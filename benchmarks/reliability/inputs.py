@@ -39,6 +39,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Json, Record, Smoke, print_rows
 from isolation import Limits, Verdict, print_faults, verdicts
 
+# What commands import only when they need it: a process that has just started must not spend its seconds on that.
+TIMES = ("cli", "data", "modalities", "training", "questions")
+PRELOAD = ("torch._dynamo", "pandas", "pyarrow.parquet", "PIL.Image", "matplotlib.figure", "anyorder", "anyorder.cli")
+PRELOAD += tuple(f"anyorder.modalities.{name}.fit" for name in ("tables", "texts", "images"))
 MODALITIES = ("table", "text", "images")
 TRAINING = ("fit", "fit-text", "fit-images")
 # fmt: off
@@ -605,9 +609,8 @@ def main(
         if only is not None:
             with tempfile.TemporaryDirectory() as folder:
                 print(shlex.join(words_of(cases[0], Path(folder))))
-        preload = ("torch", "pandas", "anyorder", "anyorder.cli", "anyorder.modalities.load", "anyorder.data.files")
         found: list[Verdict[Case]] = list(
-            verdicts(run, cases, Limits(), workers=workers, minutes=minutes, preload=preload)
+            verdicts(run, cases, Limits(), workers=workers, minutes=minutes, preload=PRELOAD)
         )
     rows = _summary(found)
     print_rows(rows)

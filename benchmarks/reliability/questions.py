@@ -228,12 +228,14 @@ def ask_typed(folder: Path, random: Random) -> None:
 def ask_broken(folder: Path, random: Random) -> None:
     model = loaded(folder, random.choice(("neural", "auto")))
     letters = list(typed(random))
-    for _ in range(random.randint(1, 5)):
+    for _ in range(random.randint(1, 3)):
         at = random.randrange(len(letters) + 1)
         kind = random.random()
-        if kind < 0.3:
+        if kind < 0.2:
+            letters[at:at] = " "
+        elif kind < 0.4:
             del letters[at : at + random.randint(1, 4)]
-        elif kind < 0.5:
+        elif kind < 0.6:
             letters[at:at] = letters[at : at + random.randint(1, 9)]
         else:
             letters[at:at] = random.choice(PIECES)
@@ -297,7 +299,8 @@ def ask_python(folder: Path, random: Random) -> None:
     elif what == 5:
         answer = conditional[name]
         low, high = answer.interval(random.choice((0.5, 0.9, 0.0, 2)))
-        check(low <= high, label)
+        levels = list(answer.variable.levels)
+        check(levels.index(low) <= levels.index(high) if levels else low <= high, label)
     else:
         row = {column: random.choice(ODD) for column in random.sample(NAMES, 2)}
         found = model.next_question(row, about=name, draws=random.choice((2, 4)))

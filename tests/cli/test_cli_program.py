@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from anyorder import cli
 
@@ -42,6 +44,14 @@ def test_our_own_faults_are_told_apart(
     assert short.count("\n") == 1
     monkeypatch.setenv("ANYORDER_DEBUG", "1")
     assert "Traceback" in run(capsys, "info", broken, status=1).err
+
+
+@pytest.mark.parametrize("take", [lambda: bytearray(1 << 62), lambda: torch.empty(1 << 57, dtype=torch.uint8)])
+def test_too_little_memory_is_no_fault(
+    take: Callable[[], object], model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("anyorder.modalities.load.load", lambda path: take())
+    assert "more memory than there is" in run(capsys, "info", model, status=2).err
 
 
 def test_a_closed_pipe_is_no_fault(model: str, monkeypatch: pytest.MonkeyPatch) -> None:

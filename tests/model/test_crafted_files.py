@@ -168,6 +168,14 @@ def test_a_head_of_levels_is_not_for_numbers(small: bytes) -> None:
     )
 
 
+def test_an_energy_head_cannot_ask_for_any_number_of_draws() -> None:
+    data = (FILES / "table_neural.anyorder").read_bytes()
+    head = {"name": "energy", "evaluation_draws": 10**12}
+    assert "description.heads.0: an energy head takes" in refusal(
+        crafted(data, setting("description.heads.0.head", head))
+    )
+
+
 @pytest.mark.parametrize(
     "entry, value",
     [

@@ -62,6 +62,8 @@ def _run(given: list[str]) -> int:
         sys.stderr.write("anyorder: interrupted\n")
         return 130
     except Exception as error:  # noqa: BLE001 (a user of a command line is not helped by a traceback)
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):  # the latter is torch's
+            return _complain("this takes more memory than there is; ask for fewer rows or draws at a time")
         if isinstance(error, OSError) and error.strerror:  # a missing file, a full disk
             return _complain(error.strerror + (f": {error.filename!r}" if error.filename else ""))
         if os.environ.get("ANYORDER_DEBUG"):

@@ -31,6 +31,7 @@ from anyorder.heads.base import Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 from anyorder.support.roots import increasing_root
 
+MOST_DRAWS = 1_000_000  # of the importance normaliser: a thousand times what it needs
 NORMALISERS = ("quadrature", "importance")
 BREAKS = (-8.5, -4.0, -1.5, 1.5, 4.0, 8.5)  # panel edges of each component, in its own scales
 SETTLED = 1e-6  # the change of log Z at which halving the panels stops: the error left is many times smaller
@@ -272,6 +273,10 @@ class Energy(Head):
         for option in ("components", "latent", "hidden", "limit", "draws", "evaluation_draws"):
             if not getattr(self, option) > 0:
                 raise UserError(f"an energy head needs {option} above 0, got {getattr(self, option)!r}")
+        if max(self.draws, self.evaluation_draws) > MOST_DRAWS:
+            raise UserError(
+                f"an energy head takes {MOST_DRAWS} draws at most, got {max(self.draws, self.evaluation_draws)}"
+            )
         self.network = EnergyNetwork(self.latent, self.hidden, float(self.limit))
         self.passes: Tensor
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64))  # fresh draws in every pass of training

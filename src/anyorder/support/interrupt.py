@@ -20,12 +20,21 @@ class Interrupt:
     requested: bool = False
 
 
+_noted: list[Interrupt] = []  # that of the work under way in the main thread, if there is any
+
+
 @contextmanager
 def deferred_interrupt() -> Iterator[Interrupt]:
-    """Note Ctrl-C and SIGTERM, so that work in progress ends whole. Only the main thread can do this."""
+    """Note Ctrl-C and SIGTERM, so that work in progress ends whole. Only the main thread can do this.
+
+    Parts of such work share what was noted: an interruption that comes between two of them is not lost.
+    """
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt
+        return
+    if _noted:
+        yield _noted[0]
         return
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -34,8 +43,10 @@ def deferred_interrupt() -> Iterator[Interrupt]:
         interrupt.requested = True
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    _noted.append(interrupt)
     try:
         yield interrupt
     finally:
+        _noted.clear()
         for number, handler in before.items():
             signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set from Python

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -270,3 +271,16 @@ def test_results_are_json_and_repeatable(selector: TableModel) -> None:
 def test_mistakes_are_told(selector: TableModel, options: dict[str, object], expected: str) -> None:
     with pytest.raises(UserError, match=expected):
         selector.next_question(options.pop("row", {}), **options)  # type: ignore[arg-type]
+
+
+def test_half_a_surrogate_pair_is_no_value(numbers: TableModel) -> None:
+    with pytest.raises(UserError, match="half a surrogate pair"):
+        numbers.next_question({numbers.schema.names[0]: "\ud800"}, about=numbers.schema.names[1])
+
+
+@pytest.mark.parametrize("about", [3, None, 1.5])
+def test_what_is_no_name_is_refused(numbers: TableModel, about: Any) -> None:
+    with pytest.raises(UserError, match="must be the name of a column or a list of them"):
+        numbers.next_question({}, about=about)
+    with pytest.raises(UserError, match="must be the name of a column or a list of them"):
+        numbers.mutual_information("v0", about)

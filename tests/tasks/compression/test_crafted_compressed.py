@@ -16,6 +16,7 @@ import pytest
 import anyorder as ao
 from anyorder.errors import UserError
 from anyorder.tasks.compression import coder
+from anyorder.tasks.compression.cell_bytes import read_cells
 from anyorder.tasks.compression.coder import Sealed
 from anyorder.tasks.compression.tables import MAGIC as TABLE
 from anyorder.tasks.compression.texts import MAGIC as TEXT
@@ -109,6 +110,23 @@ def test_a_dictionary_of_nothing_a_billion_times_is_refused(rows: Any, frame: pd
         rows.decompress(
             crafted(TABLE, rows, rows.compress(frame), lambda s: dataclasses.replace(s, blobs=(made, *s.blobs[1:])))
         )
+
+
+@pytest.mark.parametrize("values", [["a"] * 4, pd.Categorical(["a", "b", "a", "b"]), [1.5, 2.5, 3.5, 4.5]])
+def test_a_packed_dictionary_is_refused(values: Any) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table({"cells": arrow.array(pd.Series(values))})
+    for packed in (False, True):
+        sink = arrow.BufferOutputStream()
+        options = arrow.ipc.IpcWriteOptions(compression="zstd" if packed else None)
+        with arrow.ipc.new_stream(sink, table.schema, options=options) as writer:
+            writer.write_table(table)
+        made = sink.getvalue().to_pybytes()
+        if not packed:
+            assert len(read_cells(made, 4)) == 4
+            continue
+        with pytest.raises(UserError, match="a dictionary of cells is packed"):
+            read_cells(made, 4)
 
 
 def test_what_unpacks_to_far_too_much_is_refused(texts: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,10 +66,15 @@ def fit_engine(job: Job) -> Fitted:
     if engine == "auto" and not _trees_help(job):
         engine = "neural"
     trainers: list[Trainer] = []
-    winner = None
     if engine != "trees":
         trainers = _trainers(job, 1 - _trees_share(job) if engine == "auto" else 1.0)
-        winner = race(trainers, job)
+    with deferred_interrupt():  # between its parts too, an interruption must not cost what was trained
+        return _fitted(job, engine, trainers)
+
+
+def _fitted(job: Job, engine: str, trainers: list[Trainer]) -> Fitted:
+    """The winner of a race, joined by trees if the engine says so; trees alone without a trainer."""
+    winner = race(trainers, job) if trainers else None
     interrupted = any(one.progress.interrupted for one in trainers)
     scores: dict[str, Any] = {"unit": "nats per cell, held-out rows, random queries"}
     if winner is not None:

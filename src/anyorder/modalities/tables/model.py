@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,7 @@ class TableModel(FittedModel):
         >>> model.mutual_information("price", "rooms", draws=64) > model.mutual_information("price", "door", draws=64)
         True
         """
-        names = [[part] if isinstance(part, str) else list(part) for part in (one, other)]
+        names = [_names("one", one), _names("other", other)]
         return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
 
     def next_question(
@@ -261,7 +261,7 @@ class TableModel(FittedModel):
         >>> model.next_question({"door": 1.0}, about="price", draws=64).best
         'rooms'
         """
-        names = [about] if isinstance(about, str) else list(about)
+        names = _names("about", about)
         measurements = Measurements.of(self.schema, names, candidates=candidates, groups=groups, costs=costs)
         return next_question(
             self.given(known_cells(self.schema, row)),
@@ -637,5 +637,19 @@ def known_cells(schema: Schema, row: Any) -> dict[str, Any]:
     return {
         name: cell
         for name, cell in known.items()
-        if not pd.api.types.is_scalar(cell) or not missing_cells(pd.Series([cell]), schema.missing)[0]
+        if not pd.api.types.is_scalar(cell) or not missing_cells(_one_cell(cell), schema.missing)[0]
     }
+
+
+def _names(option: str, said: str | Sequence[str]) -> list[str]:
+    """One column, or several, as a list."""
+    if isinstance(said, str):
+        return [said]
+    if not isinstance(said, Iterable):
+        raise UserError(f"{option} must be the name of a column or a list of them, got {said!r}")
+    return list(said)
+
+
+def _one_cell(cell: Any) -> pd.Series:
+    # A text stays as it is: Arrow, behind the texts of pandas, cannot hold half a surrogate pair.
+    return pd.Series([cell], dtype=object if isinstance(cell, str) else None)

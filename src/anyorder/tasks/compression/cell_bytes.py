@@ -6,11 +6,13 @@ Python objects are written as JSON, each value with its type: 1, 1.0, True and "
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import io
 import json
 import math
+import struct
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,7 @@ def read_cells(data: bytes, most: int) -> Series:
         items = read_json(data)
         found = len(items)
     else:
+        _refuse_packed(data)
         table = _pyarrow().ipc.open_stream(data).read_all()
         table.validate(full=True)  # positions in it that lead outside would be followed
         found = table.num_rows
@@ -73,6 +76,34 @@ def read_cells(data: bytes, most: int) -> Series:
         return pd.Series([_from_plain(item) for item in items], dtype=object)
     cells: Series = table.to_pandas()["cells"]
     return cells
+
+
+def _refuse_packed(data: bytes) -> None:
+    """Refuse batches with compressed buffers, which Arrow would unpack to any size; :func:`write_cells` makes none."""
+    messages = _pyarrow().ipc.MessageReader.open_stream(data)
+    with contextlib.suppress(StopIteration):
+        while True:
+            message = messages.read_next_message()
+            words = message.metadata.to_pybytes()
+            (root,) = struct.unpack_from("<I", words)
+            batch = _inner(words, root, 2)  # Message.header
+            if message.type == "dictionary":
+                batch = _inner(words, batch, 1)  # DictionaryBatch.data
+            if message.type != "schema" and _offset(words, batch, 3):  # RecordBatch.compression
+                raise UserError("a dictionary of cells is packed, which anyorder never does")
+
+
+def _inner(words: bytes, table: int, field: int) -> int:
+    """Where a table inside a table of a FlatBuffer begins."""
+    at = table + _offset(words, table, field)
+    return at + int(struct.unpack_from("<I", words, at)[0])
+
+
+def _offset(words: bytes, table: int, field: int) -> int:
+    """Where a field lies within a table of a FlatBuffer; 0 where it has none."""
+    fields = table - int(struct.unpack_from("<i", words, table)[0])
+    (size,) = struct.unpack_from("<H", words, fields)
+    return int(struct.unpack_from("<H", words, fields + 4 + 2 * field)[0]) if size > 4 + 2 * field else 0
 
 
 def _same(one: Any, other: Any) -> bool:
