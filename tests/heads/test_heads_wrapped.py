@@ -309,9 +309,17 @@ def test_a_bounded_histogram_keeps_the_probability_of_its_outer_bins(
         assert (distribution.log_prob(torch.full((3,), high + 0.01, dtype=torch.float64)) == -math.inf).all()
 
 
-@pytest.mark.parametrize("end", ["0", {}, True, float("nan"), float("inf"), 10**400])
+@pytest.mark.parametrize("end", ["0", {}, True, float("nan"), float("inf"), 1e39, 10**400])
 def test_a_bound_is_a_finite_number(end: object) -> None:
-    with pytest.raises(UserError, match="finite number or None"):
+    with pytest.raises(UserError, match="a bound must be a number"):
         Bounded(Gaussian(), end)  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="finite number or None"):
+    with pytest.raises(UserError, match="a bound must be a number"):
         Bounded(Gaussian(), None, end)  # type: ignore[arg-type]
+
+
+def test_bounds_may_be_far_away_but_not_beyond_all_that_is_learned() -> None:
+    Bounded(Gaussian(), -1e12, 1e12)
+    with pytest.raises(UserError, match="a bound must be a number"):
+        Bounded(Gaussian(), 1e12)
+    with pytest.raises(UserError, match="a bound must be a number"):
+        Bounded(Gaussian(), None, -1e12)

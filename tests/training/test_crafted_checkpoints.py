@@ -38,6 +38,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda tensors, header: tensors["best/network.leave.bias"].fill_(torch.nan), "best: .* not finite"),
         (lambda tensors, header: tensors.update({"average/odd": torch.zeros(3)}), "average: the tensor 'odd' is there"),
         (lambda tensors, header: tensors.update({"optimizer/0/exp_avg": torch.zeros(3)}), "optimizer: .*'exp_avg' is"),
+        (lambda tensors, header: tensors.pop("optimizer/0/exp_avg_sq"), "optimizer: .*'exp_avg_sq' is missing"),
         (lambda tensors, header: tensors.update({"optimizer/99/exp_avg": torch.zeros(3)}), "optimizer: "),
         (lambda tensors, header: tensors.update({"optimizer/x/exp_avg": torch.zeros(3)}), "cannot be read"),
         (lambda tensors, header: tensors.pop("generator"), "the entry 'generator' is missing"),

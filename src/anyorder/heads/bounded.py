@@ -28,6 +28,8 @@ from anyorder.heads.binned import BinnedDistribution
 from anyorder.support.roots import SHARP, bracket_end, first_crossing
 from anyorder.variables.lattice import Lattice
 
+# Where bounds may lie, in model units: single precision can hold them, and they do not rule out all that was learned.
+LOWER, UPPER = "[-1e30, 1e6]", "[-1e6, 1e30]"
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
 LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image
 NODES = 32
@@ -211,9 +213,9 @@ class Bounded(Head):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Head) or self.base.levels:
             raise UserError(f"a bounded head needs a base head for numbers on a line, got {self.base!r}")
-        for end in (self.low, self.high):
-            if end is not None and not inside(end, "(-inf, inf)"):
-                raise UserError(f"a bound must be a finite number or None, got {end!r:.80}")
+        for end, where in ((self.low, LOWER), (self.high, UPPER)):
+            if end is not None and not inside(end, where):
+                raise UserError(f"a bound must be a number in {where} or None, got {end!r:.80}")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise UserError(f"the lower bound must be below the upper one, got {self.low} and {self.high}")
 

@@ -46,8 +46,8 @@ class Registry(Generic[T]):
     def get(self, name: str) -> type[T]:
         """The class registered under ``name``."""
         classes = self._classes()
-        if name not in classes:
-            raise UserError(f"unknown {self.noun} {name!r}; {nearest(name, sorted(classes))}")
+        if not isinstance(name, str) or name not in classes:
+            raise UserError(f"unknown {self.noun} {name!r:.80}; {nearest(name, sorted(classes))}")
         return classes[name]
 
     def of(self, description: Mapping[str, Any]) -> type[T]:

@@ -332,7 +332,8 @@ class Trainer:
         with field("optimizer"):
             weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
             for number, moment in moments.items():
-                check_tensors(moment, {n: torch.empty(()) if n == "step" else weights[number] for n in moment})
+                of_weight = {"exp_avg": weights[number], "exp_avg_sq": weights[number]}
+                check_tensors(moment, {"step": torch.empty(()), **of_weight})
         with field("progress"):
             restored = Progress(**progress)
             for name, value in asdict(Progress()).items():

@@ -43,6 +43,7 @@ from messy_tables import QUICK
         (lambda m, f: ao.fit(f, config={"masking": {"name": "targets", "targets": ["pric"]}}), "valid names"),
         (lambda m, f: ao.fit(f, device="gpu9"), "device"),
         (lambda m, f: ao.fit(f, config={"network": {"name": ["x"]}}), "'name' must be a text"),
+        (lambda m, f: ao.fit(f, config={"heads": {"continuous": {"name": ["x"]}}}), r"unknown head \['x'\]"),
         (lambda m, f: ao.fit(f, config={"objective": {"name": "parallel", "masking": 3}}), "no option 'masking'"),
         (lambda m, f: ao.fit(f, seed=-1), "seed"),
         (lambda m, f: ao.fit(f, seed="a"), "seed"),
