@@ -61,6 +61,7 @@ def test_options_of_fit(
         ('minutes = "ten"', "minutes must be a number"),
         ("minutes = true", "minutes must be a number"),
         ("minutes = -1", "minutes must be a number above 0"),
+        (f"minutes = 1{'0' * 400}", "minutes must be a number above 0"),
         ('missing = "?"', "missing must be a list"),
         ("missing = [[1]]", "missing must be a list"),
         ('kinds = ["price"]', "kinds must be a table"),

@@ -16,7 +16,7 @@ from crafted_files import Change, crafted, setting, with_header, with_words
 import anyorder as ao
 from anyorder.errors import UserError
 from anyorder.model.checkpoint import load_model, model_from_bytes, model_to_bytes, read_tensors
-from anyorder.model.tensor_bytes import LONGEST_HEADER, VERSION
+from anyorder.model.tensor_bytes import LONGEST_HEADER, VERSION, from_bytes
 from anyorder.support.strict_json import DEEPEST, MOST_VALUES
 
 from models import categorical_model, gaussian_model
@@ -195,6 +195,16 @@ def test_a_warp_must_rise(entry: str, value: Any) -> None:
     assert "description.encoding.codecs.0: " in refusal(
         crafted(data, setting(f"description.encoding.codecs.0.warp.{entry}", value))
     )
+
+
+def test_a_time_must_have_a_form_that_times_have() -> None:
+    data = (FILES / "table_trees.anyorder").read_bytes()
+    _, header = from_bytes(data)
+    variables = header["description"]["encoding"]["schema"]["variables"]
+    number = [variable["kind"] for variable in variables].index("datetime")
+    path = f"description.encoding.schema.variables.{number}"
+    spoilt = crafted(data, setting(f"{path}.dtype", "float64"))
+    assert f"description.encoding.codecs.{number}: " in refusal(spoilt)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])

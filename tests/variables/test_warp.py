@@ -214,6 +214,20 @@ def test_lattice_cells_tile_the_line(count: int | None) -> None:
 
 def test_lattice_from_json() -> None:
     lattice = Lattice(1.0, 2.0, None, WARPS["by hand"])
-    assert Lattice.from_dict(json.loads(json.dumps(dataclasses.asdict(lattice)))) == lattice
+    assert Lattice.read(json.loads(json.dumps(dataclasses.asdict(lattice)))) == lattice
     with pytest.raises(ValueError, match="step"):
         Lattice(0.0, 0.0, None, WARPS["by hand"])
+
+
+@pytest.mark.parametrize("described", [(), ((),), "abc", 3, None])
+def test_what_is_no_lattice_is_refused(described: object) -> None:
+    with pytest.raises(ValueError, match="a lattice needs a start, a step, a count and a warp"):
+        Lattice.read(described)
+
+
+def test_steps_that_rounding_swallows_are_refused() -> None:
+    with pytest.raises(ValueError, match="lost to rounding"):
+        Lattice(19787.0, 1e-30, None, Warp.affine(0.0, 1.0))
+    with pytest.raises(ValueError, match="lost to rounding"):
+        Lattice(0.0, 1e-30, None, Warp.affine(1e9, 1.0))
+    assert Lattice(1e12, 1e-2, None, Warp.affine(1e12, 1.0)).step == 1e-2

@@ -5,14 +5,13 @@ Every mistake is found before the table is read, and the message names the file.
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from anyorder.cli.files import load_table_model
-from anyorder.errors import UserError
+from anyorder.errors import UserError, inside
 from anyorder.support.boundary import reason_of
 from anyorder.support.strict_json import check_depth
 
@@ -84,7 +83,7 @@ def _pair(value: object) -> bool:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return inside(value, "(-inf, inf)")
 
 
 def _texts(value: object) -> bool:

@@ -268,8 +268,10 @@ class Binned(Head):
             raise UserError(f"the edges of a binned head must be one or more rising numbers, got {self.edges}")
         if isinstance(self.warp, Mapping):  # as it comes out of a model file
             self.warp = Warp(**self.warp)
-        if isinstance(self.lattice, Mapping):
-            self.lattice = Lattice.from_dict(self.lattice)
+        if not isinstance(self.warp, Warp | None):
+            raise UserError(f"the warp of a binned head needs x, z and slope, got {self.warp!r:.80}")
+        if self.lattice is not None:
+            self.lattice = Lattice.read(self.lattice)
         self.bins = Bins(self.edges, self.warp or Warp.affine(0.0, 1.0), self.lattice)
 
     @classmethod

@@ -11,7 +11,7 @@ and b = (lower - mean) / scale, the difference of two sigmoids is, without cance
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -206,8 +206,7 @@ class DiscretizedLogisticMixture(MixtureHead):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.lattice, Mapping):  # as it comes out of a model file
-            self.lattice = Lattice.from_dict(self.lattice)
+        self.lattice = Lattice.read(self.lattice)
 
     @property
     def points(self) -> Lattice:

@@ -90,7 +90,7 @@ UNCERTAINTIES: dict[str, Uncertainty] = {one.name: one for one in (Entropy(), Va
 
 def uncertainty_named(name: str) -> Uncertainty:
     """One of the registered ones."""
-    if name not in UNCERTAINTIES:
+    if not isinstance(name, str) or name not in UNCERTAINTIES:  # a transcript from a file may say anything
         raise UserError(f"unknown reward {name!r}; {nearest(name, UNCERTAINTIES)}")
     return UNCERTAINTIES[name]
 

@@ -25,12 +25,13 @@ from anyorder.support.boundary import field
 from anyorder.variables.cells import Series
 from anyorder.variables.codecs import Codec, WarpName, codec_for, codec_from_json
 from anyorder.variables.missingness import mark_holes
-from anyorder.variables.schema import Schema, Variable
+from anyorder.variables.schema import Kind, Schema, Variable
 
 Unseen: TypeAlias = Literal["refuse", "missing"]
 """What to do with a cell whose value is none of the levels that its variable was fitted on."""
 
-PLAIN = ("float64", "int64", "object", "datetime64[us]", "datetime64[ns]")
+PLAIN = ("float64", "int64", "object")
+PLAIN_TIMES = ("datetime64[us]", "datetime64[ns]", "object")
 PLAIN_LEVELS = ("object", "str", "bool")
 """Dtypes in which numbers and times, and levels, always come back."""
 
@@ -216,6 +217,7 @@ class Encoding:
 
 def _unusual_form(variable: Variable) -> tuple[Any, ...]:
     """What decides in which form a column is given back; empty where every value can be given back in it."""
-    if not variable.zone and not variable.form and variable.dtype in (PLAIN_LEVELS if variable.levels else PLAIN):
+    plain = PLAIN_LEVELS if variable.levels else PLAIN_TIMES if variable.kind is Kind.DATETIME else PLAIN
+    if not variable.zone and not variable.form and variable.dtype in plain:
         return ()
     return variable.kind, variable.dtype, variable.zone, variable.form, variable.levels, variable.categories

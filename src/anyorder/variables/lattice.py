@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.variables.warp import Warp
+
+MOST_STEPS = 1e15  # from zero: a float64 can tell the points apart so far out
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,16 @@ class Lattice:
             raise ValueError(f"a lattice needs a whole number of points, one or more, got count {self.count!r}")
         if self.count is not None and not math.isfinite(self.start + self.step * self.count):
             raise ValueError(f"a lattice of {self.count} points in steps of {self.step} has no end that is finite")
+        if max(abs(self.start), abs(self.warp.x[0]), abs(self.warp.x[-1])) > MOST_STEPS * self.step:
+            raise ValueError(f"steps of {self.step} are lost to rounding on a lattice that starts at {self.start}")
 
     @classmethod
-    def from_dict(cls, described: Mapping[str, Any]) -> Lattice:
-        """The lattice that ``dataclasses.asdict`` took apart, its tuples perhaps turned to lists by JSON."""
+    def read(cls, described: object) -> Lattice:
+        """A lattice as it is, or the one that ``dataclasses.asdict`` took apart, its tuples turned to lists by JSON."""
+        if isinstance(described, Lattice):
+            return described
+        if not isinstance(described, Mapping):
+            raise ValueError(f"a lattice needs a start, a step, a count and a warp, got {described!r:.80}")
         return cls(**{**described, "warp": Warp(**described["warp"])})
 
     def index(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

@@ -256,6 +256,7 @@ def test_results_are_json_and_repeatable(selector: TableModel) -> None:
         ({"about": "y", "row": {"y": "1"}}, "part of what is known"),
         ({"about": ["y", "s"], "reward": "error"}, "one target"),
         ({"about": "y", "reward": "joy"}, "unknown reward"),
+        ({"about": "y", "reward": ["joy"]}, "unknown reward"),
         ({"about": "y", "costs": {"s": np.int64(1)}}, "no cost is given"),
         ({"about": "y", "costs": {"s": -1.0}}, "above 0"),
         ({"about": "y", "costs": {"zz": 1.0}}, "zz"),
