@@ -105,6 +105,12 @@ def test_weights_must_be_shares() -> None:
         Blend((Gaussian(), Gaussian()), (0.5, 0.6), (0, 2))
 
 
+@pytest.mark.parametrize("start", [-1, 0.5, True, None])
+def test_members_begin_at_whole_numbers(start: object) -> None:
+    with pytest.raises(UserError, match="starts must be a whole number, 0 or more"):
+        Blend((Gaussian(), Gaussian()), (0.5, 0.5), (0, start))  # type: ignore[arg-type]
+
+
 def test_weights_find_the_mixture_that_made_the_cells() -> None:
     generator = np.random.default_rng(0)
     first = generator.random(20_000) < 0.3

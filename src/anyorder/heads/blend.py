@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
-from anyorder.errors import UserError
+from anyorder.errors import UserError, whole
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.histograms import Joins, with_fewest
@@ -194,7 +194,7 @@ class Blend(Head):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.weights = tuple(float(weight) for weight in self.weights)
-        self.starts = tuple(int(start) for start in self.starts)
+        self.starts = tuple(whole("starts", start, 0) for start in self.starts)
         if not len(self.members) == len(self.weights) == len(self.starts) > 0:
             raise UserError("a blend needs as many weights and starts as members, one or more of each")
         if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6:
