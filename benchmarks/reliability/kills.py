@@ -218,7 +218,7 @@ class Arena:
             if status not in (0, 2, 130, -SIGNALS[case.signal]):
                 found.faults.append(f"ended with status {status}: {self.said()}")
             found.left = len(self.parts())
-            self.look_at(out, command, status, found)
+            self.look_at(out, case, status, found)
             for path in self.temporary.glob("anyorder-*/*"):
                 if self.looked_at(path, reference) not in (EQUAL, OTHER) and status == 2:
                     found.faults.append(f"the model that was saved elsewhere is broken: {path.name}")
@@ -241,22 +241,23 @@ class Arena:
                 found.faults.append(wrong)
         return found
 
-    def look_at(self, out: Path, command: Command, status: int, found: Finding) -> None:
+    def look_at(self, out: Path, case: Case, status: int, found: Finding) -> None:
         """Whether the target is the old file or a whole new one."""
-        reference = self.references[command.name]
+        command, reference = case.command, self.references[case.command.name]
         content = out.read_bytes() if out.is_file() else b""
         if content == self.old[command.name]:
             found.old_whole = True
         elif command.model:
             looked = self.looked_at(out, reference)
             # Asked to end, a fit keeps the best model so far; killed, it has no time to make another one.
-            found.new_whole = looked == EQUAL or (looked == OTHER and status == 0)
+            found.new_whole = looked == EQUAL or (looked == OTHER and case.signal != "SIGKILL")
         elif command.name == "save":
             found.new_whole = content == (self.folder / "new.anyorder").read_bytes()
         else:
             found.new_whole = hashlib.sha256(content).hexdigest() == reference.digest
         if not (found.old_whole or found.new_whole):
-            found.faults.append(f"the file is neither the old nor the new one: {len(content)} bytes")
+            what = f"neither the old nor the new one: {len(content)} bytes, after status {status}"
+            found.faults.append(f"the file is {what}, and {self.said() or 'not a word'}")
 
     def killed(self, case: Case, limit: int | None) -> tuple[int, bool]:
         """The status of the command of the case, and whether it was struck before it ended."""
