@@ -51,6 +51,18 @@ def test_a_last_line_without_its_end_is_kept(tmp_path: Path) -> None:
     assert log.read_text() == WHOLE
 
 
+def test_a_curve_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "curve.jsonl"
+    log.write_text(WHOLE)
+
+    def closed(self: Path, **_: object) -> str:  # root may read every file
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_text", closed)
+    with pytest.raises(UserError, match=r"curve.jsonl' cannot be read \(Permission denied\)"):
+        JsonLines(log).forget("mine", 10)
+
+
 NESTED = "[" * 100_000
 FOREIGN = ["notes of mine", WHOLE + "notes", "{\n" + WHOLE, '[1]\n{"run": "m', "\n", '{"x": 1}', NESTED, WHOLE + NESTED]
 

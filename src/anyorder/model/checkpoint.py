@@ -82,7 +82,9 @@ def _built(
     return model.to(device).eval(), card
 
 
-def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def check_tensors(
+    tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, largest: float = LARGEST
+) -> None:
     """Refuse tensors that are not those expected, by name, shape and dtype, or whose numbers are out of range."""
     for name in [*expected, *tensors]:
         if name not in tensors or name not in expected:
@@ -97,8 +99,8 @@ def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor])
             least, most = (float(end) for end in tensor.aminmax())  # NaN if any number is
             if not (math.isfinite(least) and math.isfinite(most)):
                 raise UserError(f"the tensor {name!r} holds a number that is not finite")
-            if tensor.dtype == torch.float32 and max(-least, most) > LARGEST:
-                raise UserError(f"the tensor {name!r} holds a weight beyond {LARGEST:g}, and no training makes one")
+            if tensor.dtype == torch.float32 and max(-least, most) > largest:
+                raise UserError(f"the tensor {name!r} holds a weight beyond {largest:g}, and no training makes one")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:

@@ -90,6 +90,11 @@ def check_place(path: str | os.PathLike[str]) -> None:
                 beside.unlink()
 
 
+def check_room_in(folder: str | os.PathLike[str]) -> None:
+    """Raise a :class:`WriteError` if no file can be written into this folder, whatever is in it."""
+    check_place(Path(folder) / f"anyorder-{secrets.token_hex(6)}")
+
+
 def _target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(checked_path(path)))  # a link keeps pointing where it did; its target is replaced
     if target.is_dir():

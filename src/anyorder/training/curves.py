@@ -64,6 +64,8 @@ class JsonLines(Curve):
             text = self.path.read_text(encoding="utf-8")
             points = [read_json(line, finite=False) for line in _whole_lines(text)]
             kept = [point for point in points if point["run"] != run or point["step"] <= after]
+        except OSError as error:
+            raise UserError(f"{self.where!r} cannot be read ({error.strerror}); name another file") from error
         except (UserError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.where!r} exists and is no training curve; name another file") from error
         content = "".join(json.dumps(point) + "\n" for point in kept)
