@@ -63,7 +63,7 @@ SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signa
 DISKS = ("normal", "nearly full")
 PATIENCE = 60.0  # seconds after which a process that should have ended has not
 AIMED = 0.5  # the share of kills at a step of writing a file
-AGAIN = 0.25  # the share of SIGTERM and SIGINT that are followed by a second one
+SECOND_SIGNAL = 0.25  # the share of SIGTERM and SIGINT that are followed by a second one
 DISK_SIZE = 4 << 20
 BLOCK = 4096
 CONFIG = """components = 3
@@ -147,7 +147,7 @@ class Case:
         disk, name, command = families[number % len(families)]
         draw = random.Random(f"{seed}/{number}")
         share, aimed, step, again, room = (draw.random() for _ in range(5))
-        return cls(number, command, name, disk, share, step if aimed < AIMED else None, again < AGAIN, room)
+        return cls(number, command, name, disk, share, step if aimed < AIMED else None, again < SECOND_SIGNAL, room)
 
 
 @dataclass
