@@ -21,7 +21,7 @@ from typing import Any
 from damage_blind import BLIND, flipped
 from damage_bombs import gzip_bomb, xz_bomb, zeros, zip_bomb, zlib_bomb
 from damage_sealed import CODED_FILES, TENSORS
-from damage_values import FIELDS, Crafted, Generator, strange_words, words
+from damage_values import FIELDS, Crafted, Generator, malformed_json, toml_text, words
 
 
 def _json(change: Callable[[Any, Generator], None]) -> Crafted:
@@ -33,8 +33,8 @@ def _json(change: Callable[[Any, Generator], None]) -> Crafted:
     return crafted
 
 
-def _strange_json(data: bytes, rng: Generator) -> bytes:
-    return strange_words(json.loads(data), rng).encode("utf-8", "surrogatepass")
+def _malformed_json(data: bytes, rng: Generator) -> bytes:
+    return malformed_json(json.loads(data), rng).encode("utf-8", "surrogatepass")
 
 
 def _lines(change: Callable[[Any, Generator], None]) -> Crafted:
@@ -46,10 +46,10 @@ def _lines(change: Callable[[Any, Generator], None]) -> Crafted:
     return crafted
 
 
-def _strange_line(data: bytes, rng: Generator) -> bytes:
+def _malformed_line(data: bytes, rng: Generator) -> bytes:
     lines = data.decode().splitlines()
     index = int(rng.integers(len(lines)))
-    lines[index] = strange_words(json.loads(lines[index]), rng)
+    lines[index] = malformed_json(json.loads(lines[index]), rng)
     return "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
@@ -57,26 +57,12 @@ def _toml(change: Callable[[Any, Generator], None]) -> Crafted:
     def crafted(data: bytes, rng: Generator) -> bytes:
         value = tomllib.loads(data.decode())
         change(value, rng)
-        return "".join(f"{json.dumps(str(name))} = {_toml_value(item)}\n" for name, item in value.items()).encode(
-            "utf-8", "replace"
-        )
+        return toml_text(value).encode("utf-8", "replace")
 
     return crafted
 
 
-def _toml_value(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(str(name))} = {_toml_value(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml_value, value)) + "]"
-    if value is None:
-        return '""'
-    if isinstance(value, float):
-        return "nan" if math.isnan(value) else ("-inf" if value < 0 else "inf") if math.isinf(value) else repr(value)
-    return json.dumps(value, ensure_ascii=True).replace("\\ud800", "")
-
-
-def _strange_toml(data: bytes, rng: Generator) -> bytes:
+def _malformed_toml(data: bytes, rng: Generator) -> bytes:
     nested = int(rng.choice([500, 5000, 100_000]))
     choices = (
         b"x = " + b"[" * nested + b"]" * nested,
@@ -208,23 +194,27 @@ def _zip(data: bytes, rng: Generator) -> bytes:
     if change == 0:
         return zip_bomb(name)
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+
+        def put(name: str, content: bytes) -> None:
+            archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)  # of 1980: the same bytes every time
+
         if change == 1:
-            archive.writestr(name, BLIND[sorted(BLIND)[int(rng.integers(len(BLIND)))]](inside, inside, rng))
+            put(name, BLIND[sorted(BLIND)[int(rng.integers(len(BLIND)))]](inside, inside, rng))
         elif change == 2:
-            archive.writestr(name, inside)
-            archive.writestr("second", inside)
+            put(name, inside)
+            put("second", inside)
         elif change == 3:
-            archive.writestr(name + "/", b"")
+            put(name + "/", b"")
         elif change == 4:
-            archive.writestr(name, b"")
+            put(name, b"")
         elif change == 5:
             archive.writestr(zipfile.ZipInfo(name), inside, zipfile.ZIP_LZMA)
         elif change == 6:
-            archive.writestr("../" + name, inside)
+            put("../" + name, inside)
         elif change == 7 and name.endswith(".npy"):
-            archive.writestr(name, _npy(inside, rng))
+            put(name, _npy(inside, rng))
         else:
-            archive.writestr(name, inside)
+            put(name, inside)
     content = bytearray(out.getvalue())
     if change == 8:  # the bit that says "encrypted", or an unknown method, in both places
         at, what, value = (6, 8, 1) if rng.random() < 0.5 else (8, 10, int(rng.choice([1, 6, 9, 93, 97, 99])))
@@ -238,7 +228,7 @@ def _gzip(data: bytes, rng: Generator) -> bytes:
     if rng.random() < 0.15:
         return gzip_bomb()
     if rng.random() < 0.1:
-        return gzip.compress(b"") if rng.random() < 0.5 else data + data
+        return gzip.compress(b"", mtime=0) if rng.random() < 0.5 else data + data
     if inside[:4] == b"\0\0\x08\x03" and rng.random() < 0.7:
         sides = [0, 1, 4, 12, 2**31, 2**32 - 1]
         axes = int(rng.choice([0, 1, 3, 4, 200, 255]))
@@ -349,9 +339,9 @@ def _parquet(data: bytes, rng: Generator) -> bytes:
 CRAFTED: dict[str, dict[str, Crafted]] = {
     "tensors": TENSORS,
     "coded": CODED_FILES,
-    "json": {**{name: _json(change) for name, change in FIELDS.items()}, "JSON of nobody's": _strange_json},
-    "lines": {**{name: _lines(change) for name, change in FIELDS.items()}, "JSON of nobody's": _strange_line},
-    "toml": {**{name: _toml(change) for name, change in FIELDS.items()}, "TOML of nobody's": _strange_toml},
+    "json": {**{name: _json(change) for name, change in FIELDS.items()}, "malformed JSON": _malformed_json},
+    "lines": {**{name: _lines(change) for name, change in FIELDS.items()}, "malformed JSON": _malformed_line},
+    "toml": {**{name: _toml(change) for name, change in FIELDS.items()}, "malformed TOML": _malformed_toml},
     "png": {"other chunks": _png, "large picture": _large_png, "other header": _picture_header},
     "ppm": {"other header": _ppm},
     "picture": {"other header": _picture_header},

@@ -17,7 +17,7 @@ import numpy as np
 
 from damage_blind import BLIND, flipped
 from damage_bombs import xz_bomb, zlib_bomb
-from damage_values import FIELDS, Crafted, Generator, places, strange_words, words
+from damage_values import FIELDS, Crafted, Generator, malformed_json, places, words
 
 KINDS = {
     "F64": ("float64", 8), "F32": ("float32", 4), "F16": ("float16", 2), "BF16": ("bfloat16", 2), "I64": ("int64", 8),
@@ -302,13 +302,13 @@ def _other_tree(text: str, rng: Generator) -> str:
     return "\n".join(lines)
 
 
-def _strange_header(file: TensorFile, rng: Generator) -> None:
-    file.text = strange_words(file.header, rng)
+def _malformed_header(file: TensorFile, rng: Generator) -> None:
+    file.text = malformed_json(file.header, rng)
 
 
 TENSORS: dict[str, Crafted] = {
     **{name: _in_header(change) for name, change in FIELDS.items()},
-    "JSON of nobody's": _in_tensors(_strange_header),
+    "malformed JSON": _in_tensors(_malformed_header),
     "tensor missing": _in_tensors(tensor_missing),
     "tensor extra": _in_tensors(tensor_extra),
     "tensor renamed": _in_tensors(tensor_renamed),
@@ -355,8 +355,8 @@ def _coded_fields(change: Callable[[Any, Generator], None]) -> Crafted:
     return _coded(changed)
 
 
-def _coded_strange(facts: Any, blobs: list[bytes], stream: bytes, rng: Generator) -> tuple[bytes, bytes]:
-    text = strange_words(facts, rng).encode("utf-8", "surrogatepass")
+def _coded_malformed(facts: Any, blobs: list[bytes], stream: bytes, rng: Generator) -> tuple[bytes, bytes]:
+    text = malformed_json(facts, rng).encode("utf-8", "surrogatepass")
     return (text if text[:1] == b"{" else lzma.compress(text, lzma.FORMAT_ALONE)) + b"\n" + b"".join(blobs), stream
 
 
@@ -396,7 +396,7 @@ def _coded_bomb(facts: Any, blobs: list[bytes], stream: bytes, rng: Generator) -
 
 CODED_FILES: dict[str, Crafted] = {
     **{name: _coded_fields(change) for name, change in FIELDS.items()},
-    "JSON of nobody's": _coded(_coded_strange),
+    "malformed JSON": _coded(_coded_malformed),
     "other blobs": _coded(_coded_blobs),
     "other code": _coded(_coded_stream),
     "bomb": _coded(_coded_bomb),

@@ -147,7 +147,27 @@ def words(value: Any, *, sort: bool = True) -> str:
     return json.dumps(value, sort_keys=sort)
 
 
-def strange_words(value: Any, rng: Generator) -> str:
+def toml_text(content: dict[str, Any]) -> str:
+    """TOML with one line for each name; tables within are written inline, and a name without a value is left out."""
+    return "".join(
+        f"{json.dumps(str(name))} = {_toml(value)}\n" for name, value in content.items() if value is not None
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        items = (f"{json.dumps(str(name))} = {_toml(item)}" for name, item in value.items() if item is not None)
+        return "{" + ", ".join(items) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if value is None:
+        return '""'
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=True).replace("\\ud800", "")
+
+
+def malformed_json(value: Any, rng: Generator) -> str:
     """JSON that no writer of ours makes: nested without end, keys twice, numbers of many digits, no JSON at all."""
     text = words(value)
     nested = int(rng.choice([500, 5000, 200_000]))

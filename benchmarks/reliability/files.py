@@ -49,7 +49,7 @@ TIMES = ("model", "modalities", "data", "tasks", "training", "variables")
 REFUSED, SAME, OTHER = "refused", "same answers", "other answers"
 CHECKED = ("tensors", "coded", "png", "zip", "gzip", "xz")  # forms with a checksum, which crafting makes right again
 UNCHECKED = ("other lengths", "other envelope", "other header")
-OFTEN = 6  # crafted files for each kind at least, where a form has few ways of being crafted
+FEWEST_CRAFTED = 6  # crafted files for each kind at least, where a form has few ways of being crafted
 SMALL = ("table_gaussian", "table_neural", "text_chain", "pictures_mlp", "v1_table_trees", "v1_text", "checkpoint_mlp")
 # What a command imports only when it needs it: else the first case of every worker would be slow.
 PRELOAD = (
@@ -62,7 +62,7 @@ PRELOAD = (
     "anyorder",
     "whole_files",
 )
-LATE = ("transcript", "compressed_table", "compressed_text")  # their files need models
+NEED_MODELS = ("transcript", "compressed_table", "compressed_text")
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def cases(seed: int, names: Sequence[str], damage: str = "") -> Iterator[Case]:
     pairs = []
     for kind in (_kinds()[name] for name in names):
         crafted = [name for name in CRAFTED[kind.form] if name.startswith(damage)]
-        repeated = max(1, OFTEN // len(CRAFTED[kind.form]))
+        repeated = max(1, FEWEST_CRAFTED // len(CRAFTED[kind.form]))
         pairs += [(kind.name, name, number, repeated) for name in crafted for number in range(repeated)]
         pairs += [(kind.name, name, 0, 1) for name in BLIND if name.startswith(damage)]
     for turn in itertools.count():
@@ -220,7 +220,7 @@ def write_whole(folder: Path, names: Sequence[str]) -> None:
     """The whole files of these kinds with their answers."""
     (folder / "damaged").mkdir(parents=True, exist_ok=True)
     absent = [name for name in names if not (folder / f"{name}.answers").exists()]  # unless they were kept
-    write_all(folder, sorted(absent, key=lambda name: name in LATE))
+    write_all(folder, sorted(absent, key=lambda name: name in NEED_MODELS))
 
 
 def uncovered(folder: Path) -> list[str]:

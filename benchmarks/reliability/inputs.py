@@ -10,12 +10,11 @@ with limits (:mod:`isolation`). Nothing is written outside of its folder.
 from __future__ import annotations
 
 import contextlib
-import gzip
 import inspect
 import io
 import json as json_format
 import os
-import random
+import re
 import shlex
 import sys
 import tempfile
@@ -36,329 +35,97 @@ from anyorder import cli
 from anyorder.cli.signatures import parameters_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from odd_inputs import MODALITIES, NAMES, NUMBERS, QUESTIONS, TEXTS, Case, Inputs
+
 from common import Json, Record, Smoke, print_rows
-from isolation import Limits, Verdict, print_faults, verdicts
+from isolation import MEMORY, Limits, Verdict, print_faults, verdicts
 
 # What commands import only when they need it: a process that has just started must not spend its seconds on that.
 TIMES = ("cli", "data", "modalities", "training", "questions")
 PRELOAD = ("torch._dynamo", "pandas", "pyarrow.parquet", "PIL.Image", "matplotlib.figure", "anyorder", "anyorder.cli")
 PRELOAD += tuple(f"anyorder.modalities.{name}.fit" for name in ("tables", "texts", "images"))
-MODALITIES = ("table", "text", "images")
 TRAINING = ("fit", "fit-text", "fit-images")
-# fmt: off
-NUMBERS = [
-    "0", "1", "2", "3", "-1", "1.5", "1e309", "-1e309", "nan", "inf", "2147483648", "9223372036854775808",
-    "18446744073709551616", "1e-320", "", " ", "1_000", "0x10", "\u0661\u0662", "1e5",
-    "99999999999999999999999999", "0.001", "True", "None", "\xbd",
+TINY = ("--minutes", "0.001", "--preset", "tiny")
+MODALITY_OF = {"fit": "table", "fit-text": "text", "fit-images": "images"}
+SOURCES = {"table": "table.csv", "text": "text.txt", "images": "images.npy"}
+BESIDE = {"costs": "costs.csv", "queries": "questions.txt", "mask": "mask.png"}
+WRITTEN = {"plot": ".png", "intervals": ".intervals.csv", "strip": ".strip.png", "film": ".gif", "log": ".jsonl"}
+WRITTEN |= {"transcript": ".json", "checkpoint": "", "tensorboard": ".events"}
+NEEDED = {
+    ("fill", "table"): {"file"},
+    ("fill", "text"): {"text"},
+    ("fill", "images"): {"file", "mask", "out"},
+    ("sample", "images"): {"out"},
+    ("interview", "table"): {"about"},
+    ("fit-text", "text"): {"preset", "length"},  # one step of the other presets takes seconds
+    ("fit-images", "images"): {"preset"},
+}
+PLAIN: dict[Any, list[str]] = {
+    "engine": ["neural", "trees", "auto"],
+    "kind": ["rooms=integer", "rooms=continuous", "river=categorical"],
+    "bounds": ["price=0..", "price=-100..100"],
+    "missing": ["?", "-999"],
+    "drop": ["river", "rooms"],
+    "missingness": ["ignore", "joint"],
+    "device": ["cpu"],
+    "unit": ["characters", "bytes"],
+    "preset": ["tiny"],
+    "size": ["8x8", "4x4"],
+    "levels": ["2", "4"],
+    ("fit-text", "length"): ["4", "12"],
+    "order": ["model", "confidence"],
+    "given": ["rooms=6", "river=yes", "rooms=6, river=no"],
+    "beginning": ["the", ""],
+    "temperature": ["1", "0.5"],
+    "level": ["0.9", "0.5"],
+    "unseen": ["refuse", "missing"],
+    "text": ["the _at", "____", "the cat ___ on a mat"],
+    "mark": ["_"],
+    "mode": ["random_pixels", "interior_patch"],
+    "candidates": ["rooms, river", "rooms"],
+    "group": ["both=rooms, river"],
+    "reward": ["information", "variance", "error"],
+    "look_ahead": ["1", "2"],
+    "draws": ["2", "5"],
+}
+ANSWERS = b"6\nyes\n22.5\nskip\n" * 3  # what an interview reads
+PLAIN_QUESTIONS = [
+    "price | rooms=6",
+    "price",
+    "P(price > 20 | rooms=5)",
+    "rooms | river={yes, no}",
+    "E[price | rooms=6]",
 ]
-TEXTS = [
-    "", " ", "a", "x" * 5000, "\xfc", "\u202eevil", "\x1b[31m", "a\nb", "$x^{", "--", "-", "\U0001f642" * 50, "'", '"',
-    "=1+1", "../..", "%s", "{}",
-]
-QUESTIONS = [
-    "price | rooms=6", "price", "P(price > 20 | rooms=5)", "price=3, river", "|", "rooms=>", "price | price=1",
-    "E[price]", "rooms | river={yes, no}", "price | rooms=1..", "price | rooms=1e400", "river=maybe", "P(",
-    "x" * 3000, "price,price",
-]
-CELLS = [
-    "1", "2.5", "-3", "0", "007", "1e5", "1e400", "inf", "nan", "NA", "", "  ", "True", "yes", "no", "maybe",
-    "a b", "x,y", 'q"t', "12345678901234567890", "1,5", "\xfc", "2024-01-01", "2024-13-45", "9999-99-99T", "\x0b",
-    "\x1b[0m", "=1+1", "\u202e", "\U0001f642", "6", "22",
-]
-NAMES = [
-    "rooms", "price", "river", "a", "b", "", " ", "a b", "\xfc", "$x^{", "=n", "1.5", "draw", "missing(a)",
-    "x" * 2000, "\x1b[31m", "a", "P(", "|", "\u202e",
-]
-# fmt: on
-MINUTES = ["0.001"] * 9 + ["0", "-1", "nan", "inf", "1e309", "-1e309", "", "x", "1e-320"]
-ENCODINGS = ["utf-8"] * 8 + ["utf-8-sig", "utf-16", "utf-16-le", "latin-1", "utf-32", "cp037"]
+MINUTES = ["0", "-1", "nan", "inf", "1e309", "-1e309", "", "x", "1e-320"]
 
 
-@dataclass(frozen=True)
-class Case:
-    """One command line: which of a family it is follows from the seed and the number alone."""
-
-    family: str
-    seed: int
-    number: int
-    models: str
-
-    def __str__(self) -> str:
-        return f"{self.family}: --seed {self.seed} --only {self.number}"
-
-
-class Inputs:
-    """What a case is made of: chance, and a folder to write files into."""
-
-    def __init__(self, case: Case, folder: Path) -> None:
-        self.chance = random.Random(f"{case.seed} {case.number}")
-        self.folder = folder
-        self.models = Path(case.models)
-        self.odd = self.chance.choice([0.0, 0.0, 0.02, 0.3])  # share of odd cells
-
-    def some(self, options: Sequence[Any]) -> Any:
-        return self.chance.choice(options)
-
-    def often(self, share: float) -> bool:
-        return self.chance.random() < share
-
-    def model(self, modality: str) -> str:
-        """Nearly always the model of that modality."""
-        return str(self.models / f"{modality if self.often(0.97) else self.some(MODALITIES)}.anyorder")
-
-    def write(self, name: str, content: bytes) -> str:
-        (self.folder / name).write_bytes(content)
-        return str(self.folder / name)
-
-    def out(self, endings: Sequence[str]) -> str:
-        """Where to write: in the folder of the case, now and then where nothing can be written."""
-        ending = self.some(endings) if self.often(0.95) else self.some([".xyz", "", ".csv.gz"])
-        where = self.folder if self.often(0.95) else self.folder / "nowhere"
-        return str(where / f"out{ending}")
-
-    # Tables
-
-    def table(self, *, known: bool) -> str:
-        """A table with the model's columns, or with any; whole, odd or damaged."""
-        width = self.chance.randint(1, 6)
-        names = ["rooms", "price", "river"] if known else [self.some(NAMES) for _ in range(width)]
-        if known and self.often(0.1):
-            names.append(self.some(NAMES))
-        rows = self.some([0, 1, 2, 8, 30, 60])
-        frame = [[self._cell(name) for name in names] for _ in range(rows)]
-        kind = self.some(["csv"] * 12 + ["gz", "parquet", "json", "bytes", "one", "xlsx"])
-        if kind == "parquet":
-            path = self.folder / "t.parquet"
-            with contextlib.suppress(Exception):
-                pd.DataFrame(
-                    frame, columns=[f"{name}{i}" if names.count(name) > 1 else name for i, name in enumerate(names)]
-                ).to_parquet(path)
-            content = path.read_bytes() if path.exists() else b"PAR1"
-            return self.write("t.parquet", self._damaged(content, 0.6))
-        if kind == "json":
-            return self.write(self.some(["t.json", "t.csv"]), json_format.dumps(frame).encode())
-        if kind == "bytes":
-            return self.write(
-                self.some(["t.csv", "t.tsv", "t.csv.gz", "t.pq"]), self.chance.randbytes(self.some([0, 1, 50, 3000]))
-            )
-        if kind == "one":
-            names, frame = names[:1], [row[:1] for row in frame]
-        content = self._delimited(names, frame)
-        if kind == "gz":
-            return self.write("t.csv.gz", self._damaged(gzip.compress(content), 0.4))
-        name = self.some(["t.csv"] * 8 + ["t.tsv", "t.psv", "t.txt", "T.CSV", "t.xlsx", "t"])
-        return self.write(name, self._damaged(content, 0.15))
-
-    def _cell(self, name: str) -> str:
-        plain = {"rooms": "6", "price": "22.5", "river": "yes"}.get(name, "3")
-        return str(self.some(CELLS)) if self.often(self.odd) else plain
-
-    def _delimited(self, names: Sequence[str], rows: Sequence[Sequence[str]]) -> bytes:
-        delimiter = self.some([","] * 6 + [";", "\t", "|", " ", ":"])
-        newline = self.some(["\n"] * 5 + ["\r\n", "\r", "\n\n", "\u2028"])
-        quoted = self.often(0.9)
-        lines = []
-        for row in [names, *rows]:
-            cells = [
-                f'"{cell.replace(chr(34), chr(34) * 2)}"' if quoted and {delimiter, '"', "\n"} & set(cell) else cell
-                for cell in row
-            ]
-            if self.often(0.02):
-                cells = cells[:-1] if self.often(0.5) else [*cells, "extra"]
-            if self.often(0.003):
-                cells[0] = "long" * 50_000
-            lines.append(delimiter.join(cells))
-        text = newline.join(lines) + (newline if self.often(0.8) else "")
-        return text.encode(self.some(ENCODINGS), errors="replace")
-
-    def _damaged(self, content: bytes, share: float) -> bytes:
-        if not content or not self.often(share):
-            return content
-        changed = bytearray(content)
-        for _ in range(self.chance.randint(1, 4)):
-            place = self.chance.randrange(len(changed))
-            what = self.some(["flip", "cut", "nul", "insert", "double"])
-            if what == "flip":
-                changed[place] ^= 1 << self.chance.randrange(8)
-            elif what == "cut":
-                del changed[place + 1 :]
-            elif what == "nul":
-                changed[place] = 0
-            elif what == "insert":
-                changed[place:place] = self.some([b'"', b"\r", b"\n", b"\xff", b",", b"\0"])
-            else:
-                changed += changed[place : place + 1000]
-        return bytes(changed)
-
-    # Options
-
-    def toml(self, modality: str) -> str:
-        """The options of a real run, with some values, names and types changed; now and then no TOML at all."""
-        content: dict[str, Any] = json_format.loads((self.models / f"{modality}.json").read_text(encoding="utf-8"))
-        for _ in range(self.some([0, 1, 1, 1, 2, 4])):
-            self._mutate(content)
-        text = "\n".join(self._toml_lines(content, []))
-        if self.often(0.1):
-            return self.write("o.toml", self._damaged(text.encode(), 1.0))
-        if self.often(0.03):
-            return self.write("o.toml", b"a = " + b"[" * self.some([10, 2000]) + b"1")
-        return self.write("o.toml", text.encode(self.some(["utf-8"] * 9 + ["utf-16"])))
-
-    def value(self) -> Any:
-        kinds: list[Any] = [
-            0,
-            1,
-            -1,
-            2,
-            7,
-            2**31,
-            2**63 - 1,
-            2**64,
-            0.5,
-            -0.5,
-            1e308,
-            float("nan"),
-            float("inf"),
-            True,
-            False,
-        ]
-        kinds += ["", "a", "neural", "auto", [], [1, "a"], {}, {"a": 1}, [[[]]], "x" * 1000]
-        return self.some(kinds)
-
-    def _mutate(self, content: dict[str, Any]) -> None:
-        here = content
-        while (deeper := [value for value in here.values() if isinstance(value, dict)]) and self.often(0.7):
-            here = self.some(deeper)
-        name = self.some([*here, "unknown", "", "minutes", "seed"]) if here else "unknown"
-        here[name] = self.value()
-        if self.often(0.1):
-            here.pop(name)
-
-    def _toml_lines(self, content: dict[str, Any], above: list[str]) -> list[str]:
-        lines = [f"[{'.'.join(map(json_format.dumps, above))}]"] if above else []
-        lines += [
-            f"{json_format.dumps(k)} = {_toml(v)}"
-            for k, v in content.items()
-            if v is not None and not isinstance(v, dict)
-        ]
-        for name, value in content.items():
-            if isinstance(value, dict):
-                lines += self._toml_lines(value, [*above, name])
-        return lines
-
-    # Texts and pictures
-
-    def corpus(self) -> str:
-        text = "".join(
-            self.some(["the cat sat ", "on a mat\n", "ü", "\x1b[0m", "\r\n"]) for _ in range(self.some([0, 1, 40, 300]))
-        )
-        content = text.encode(self.some(ENCODINGS), errors="replace")
-        name = self.some(["c.txt"] * 4 + ["c.txt.gz", "c.zip", "c.txt.xz"])
-        if name.endswith("gz"):
-            content = gzip.compress(content)
-        elif name.endswith("zip"):
-            import zipfile
-
-            buffer = io.BytesIO()
-            with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-                for index in range(self.some([1, 1, 1, 0, 2])):
-                    archive.writestr(f"c{index}.txt", content)
-            content = buffer.getvalue()
-        elif name.endswith("xz"):
-            import lzma
-
-            content = lzma.compress(content)
-        return self.write(name, self._damaged(content, 0.4))
-
-    def picture(self, name: str = "p") -> str:
-        from PIL import Image
-
-        mode = self.some(["L", "L", "RGB", "1", "P", "RGBA", "LA", "CMYK", "I;16", "F", "I"])
-        kind = self.some(["png", "png", "tif", "gif", "webp", "bmp", "jpg"])
-        height, width = self.some([(8, 8), (8, 8), (8, 8), (1, 1), (9, 300), (40, 40)])
-        buffer = io.BytesIO()
-        try:
-            picture = Image.new(mode, (width, height))
-            picture.save(buffer, format={"jpg": "JPEG", "tif": "TIFF"}.get(kind, kind.upper()))
-        except (OSError, ValueError, KeyError):
-            buffer = io.BytesIO(b"no picture")
-        return self.write(f"{name}.{kind}", self._damaged(buffer.getvalue(), 0.4))
-
-    def pictures(self) -> str:
-        if self.often(0.5):
-            folder = self.folder / "pictures"
-            folder.mkdir(exist_ok=True)
-            for index in range(self.some([0, 1, 3, 9])):
-                self.picture(f"pictures/p{index}")
-            return str(folder)
-        array: Any = np.zeros(
-            (self.some([0, 1, 6]), 8, 8), dtype=self.some(["u1", "f8", "i2", "?", "c8", "M8[s]", "S3"])
-        )
-        if self.often(0.2):
-            array = self.some(
-                [np.zeros(3), np.array(5), np.zeros((2, 8, 8, 3)), np.zeros((2, 8, 8, 2)), np.zeros(3, dtype="u1,f8")]
-            )
-        buffer = io.BytesIO()
-        packed = self.often(0.5)
-        (np.savez_compressed if packed else np.save)(buffer, array)  # type: ignore[operator]
-        return self.write("a.npz" if packed else "a.npy", self._damaged(buffer.getvalue(), 0.4))
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json_format.dumps(name)} = {_toml(item)}" for name, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json_format.dumps(value)
-
-
-# The families: each gives the words of one command line.
+# The families: each gives the words of one command line. At most one thing in it is odd, so that the rest is reached.
 
 
 def tables(inputs: Inputs) -> list[str]:
-    """Commands that read a table, each with an odd one."""
-    command = inputs.some(["score", "fill", "fill", "check", "anomalies", "compress", "ask", "fit"])
+    """Commands that read a table, most of them with an odd one."""
+    command = inputs.some(["score", "fill", "fill", "check", "anomalies", "compress", "ask", "fit", "fit"])
+    odd = inputs.often(0.7)
     if command == "fit":
-        words = [
-            "fit",
-            inputs.table(known=False),
-            "-o",
-            inputs.out([".anyorder"]),
-            "--minutes",
-            "0.001",
-            "--engine",
-            "neural",
-        ]
-        return words + (
-            ["--kind", f"{inputs.some(NAMES)}={inputs.some(['integer', 'boolean', 'datetime', 'x'])}"]
-            if inputs.often(0.3)
-            else []
-        )
+        words = ["fit", inputs.table(known=False, odd=odd), "-o", inputs.out(".anyorder"), "--minutes", "0.001"]
+        words += ["--engine", inputs.some(["neural", "trees", "trees", "auto"])]
+        if not odd and inputs.often(0.5):
+            words += ["--kind", f"{inputs.some(NAMES)}={inputs.some(['integer', 'boolean', 'datetime', 'x'])}"]
+        return words
     model = inputs.model("table")
     if command == "ask":
-        lines = [inputs.some(QUESTIONS) for _ in range(inputs.some([0, 1, 3]))]
-        if inputs.often(0.3):
-            return [
-                "ask",
-                model,
-                inputs.some(QUESTIONS),
-                *(["--plot", inputs.out([".png", ".svg"])] if inputs.often(0.2) else []),
-            ]
-        text = "\n".join(["question", *(f'"{line}"' for line in lines)] if inputs.often(0.5) else lines)
-        content = inputs._damaged(text.encode(inputs.some(ENCODINGS), errors="replace"), 0.3)
+        lines = [inputs.some(QUESTIONS if odd else PLAIN_QUESTIONS) for _ in range(inputs.some([1, 3]))]
+        content = "\n".join(["question", *(f'"{line}"' for line in lines)] if inputs.often(0.5) else lines).encode()
+        content = inputs.damaged(content) if odd and inputs.often(0.5) else content
         return ["ask", model, "--queries", inputs.write(inputs.some(["q.csv", "q.txt"]), content), "--draws", "5"]
-    words = [command, model, inputs.table(known=True)]
+    words = [command, model, inputs.table(known=True, odd=odd)]
     if command == "compress":
-        return [*words, "-o", inputs.out([".aor"])]
+        return [*words, "-o", inputs.out(".aor")]
     if command in ("score", "fill", "anomalies") and inputs.often(0.4):
-        words += ["--unseen", inputs.some(["missing", "refuse", "x"])]
+        words += ["--unseen", inputs.some(["missing", "refuse"])]
     if command == "fill":
-        words += ["-o", inputs.out([".csv", ".parquet", ".csv.gz", ".tsv"])] if inputs.often(0.6) else []
-        words += ["--draws", inputs.some(["1", "2", *NUMBERS[:5]])] if inputs.often(0.3) else []
+        words += ["-o", inputs.out(inputs.some([".csv", ".parquet", ".csv.gz", ".tsv"]))] if inputs.often(0.6) else []
+        words += ["--draws", inputs.some(["1", "2"] if odd else NUMBERS[:5])] if inputs.often(0.3) else []
         words += ["--escape-formulas"] if inputs.often(0.2) else []
     return words
 
@@ -366,31 +133,22 @@ def tables(inputs: Inputs) -> list[str]:
 def configurations(inputs: Inputs) -> list[str]:
     """Fits with an odd file of options."""
     command = inputs.some(TRAINING)
-    sources = {"fit": "table.csv", "fit-text": "text.txt", "fit-images": "images.npy"}
-    modality = sources[command].partition(".")[0]
-    budget = ["--minutes", "0.001"]
-    return [
-        command,
-        str(inputs.models / sources[command]),
-        "--config",
-        inputs.toml(modality),
-        "-o",
-        inputs.out([".anyorder"]),
-        *budget,
-    ]
+    modality = MODALITY_OF[command]
+    config = inputs.toml(modality, odd=inputs.often(0.8))
+    return [command, inputs.given(SOURCES[modality]), "--config", config, "-o", inputs.out(".anyorder"), *TINY[:2]]
 
 
 def corpora(inputs: Inputs) -> list[str]:
-    """Commands that read texts and pictures, each with an odd one."""
+    """Commands that read texts and pictures, most of them with an odd one."""
     command = inputs.some(
         ["fit-text", "score-text", "compress-text", "fit-images", "score-images", "fill-images", "device"]
     )
-    tiny = ["--minutes", "0.001", "--preset", "tiny"]
+    odd = inputs.often(0.7)
     if command == "device":
         device = inputs.some(["/dev/zero", "/dev/urandom", "/dev/null", "/proc/self/mem", str(inputs.folder)])
         return inputs.some(
             [
-                ["fit-text", device, "-o", inputs.out([".anyorder"]), *tiny],
+                ["fit-text", device, "-o", inputs.out(".anyorder"), *TINY],
                 ["score", inputs.model("text"), device],
                 ["score", inputs.model("images"), device],
                 ["score", inputs.model("table"), device],
@@ -398,61 +156,59 @@ def corpora(inputs: Inputs) -> list[str]:
             ]
         )
     if command == "fit-text":
-        return [
-            command,
-            inputs.corpus(),
-            "-o",
-            inputs.out([".anyorder"]),
-            "--length",
-            inputs.some(["4", "20", "2", "500"]),
-            *tiny,
-        ]
+        length = inputs.some(["4", "12"] if odd else ["4", "20", "2", "500"])
+        return [command, inputs.corpus(odd=odd), "-o", inputs.out(".anyorder"), "--length", length, *TINY]
     if command == "fit-images":
-        return [command, inputs.pictures(), "-o", inputs.out([".anyorder"]), *tiny]
+        return [command, inputs.pictures(odd=odd), "-o", inputs.out(".anyorder"), *TINY]
     if command == "score-text":
-        return ["score", inputs.model("text"), inputs.corpus(), "--windows", "3"]
+        return ["score", inputs.model("text"), inputs.corpus(odd=odd), "--windows", "3"]
     if command == "compress-text":
-        return ["compress", inputs.model("text"), inputs.corpus(), "-o", inputs.out([".aot"]), "--calls", "2"]
+        text = inputs.corpus(odd=odd, packed=False)
+        return ["compress", inputs.model("text"), text, "-o", inputs.out(".aot"), "--calls", "2"]
     if command == "score-images":
-        return ["score", inputs.model("images"), inputs.pictures(), "--windows", "2"]
-    return [
-        "fill",
-        inputs.model("images"),
-        inputs.picture(),
-        "--mask",
-        inputs.picture("mask"),
-        "-o",
-        inputs.out([".png", ".webp"]),
-        "--steps",
-        "2",
-    ]
+        return ["score", inputs.model("images"), inputs.pictures(odd=odd), "--windows", "2"]
+    which = inputs.often(0.5)
+    words = ["fill", inputs.model("images"), inputs.picture(odd=odd and which), "--steps", "2"]
+    return [*words, "--mask", inputs.picture("mask", odd=odd and not which), "-o", inputs.out(".png")]
 
 
 def commands(inputs: Inputs) -> list[str]:
-    """Any command with any of its options, most of them with values that they can have."""
+    """Any command with any of its options, with values that they can have, but for one argument."""
     name = inputs.some([name for name in cli.COMMANDS if not name.startswith("demo")])
-    modality = inputs.some(MODALITIES) if name in ("sample", "fill", "score", "compress", "info") else "table"
+    modality = inputs.some(_modalities(name))
+    options = {option.name: option for option in _options(name)}
+    needed = {option.name for option in options.values() if option.required} | NEEDED.get((name, modality), set())
+    own = [option for option in options.values() if option.name in needed or modality in option.modalities]
+    values = {
+        one.name: _plain(inputs, name, modality, one.name) for one in own if one.name in needed or inputs.often(0.15)
+    }
+    _without_conflicts(inputs, name, modality, values)
+    extra: list[str] = []
+    minutes = "0.001"
+    if inputs.often(0.6):
+        oddity = inputs.some(["value"] * 8 + ["foreign", "missing", "word", "model", "minutes"])
+        if oddity == "value":
+            option = options[inputs.some([one.name for one in own if not one.switch])]
+            values[option.name] = _odd(inputs, option)
+        elif oddity == "foreign":
+            option = inputs.some([*options.values()])
+            values[option.name] = _plain(inputs, name, modality, option.name)
+        elif oddity == "missing":
+            values.pop(inputs.some([*values]))
+        elif oddity == "word":
+            extra = [inputs.some(["--help", "--unknown", "", "ü", "--seed=1", "--", "-"])]
+        elif oddity == "minutes":
+            minutes = inputs.some(MINUTES)
+        elif "model" in values:
+            values["model"] = inputs.model(inputs.some(MODALITIES))
     words = [name]
-    for option in _options(name):
-        own = {"text": ("text",), "images": ("mask", "out", "file")}.get(modality, ("out", "file", "question", "about"))
-        foreign = name in ("fill", "sample", "score") and option.name in ("text", "mask") and option.name not in own
-        often = 0.97 if option.required or option.name in own else 0.01 if foreign else 0.12
-        if not inputs.often(often):
-            continue
-        value = _value(inputs, name, modality, option)
-        if not option.flags:
-            words.append(value)
-        else:
-            words += [inputs.some(option.flags), *([] if option.switch else [value])]
-    if name in TRAINING[1:] and "--preset" not in words:
-        words += ["--preset", "tiny"]  # one step of the others takes seconds
-    if name == "fit-text" and "--length" not in words:
-        words += ["--length", "12"]
+    for option in options.values():
+        if option.name in values:
+            flag = [inputs.some(option.flags)] if option.flags else []
+            words += flag if option.switch else [*flag, values[option.name]]
     if name in TRAINING:
-        words += ["--minutes", inputs.some(MINUTES)]
-    if inputs.often(0.05):
-        words.insert(inputs.chance.randrange(len(words) + 1), inputs.some(["--help", "--unknown", "", "ü", "--seed=1"]))
-    return words
+        words += ["--minutes", minutes]
+    return [*words, *extra]
 
 
 @dataclass(frozen=True)
@@ -463,6 +219,7 @@ class Option:
     kind: str  # its type, as it is written
     required: bool
     flags: tuple[str, ...]  # none: an argument
+    modalities: tuple[str, ...]  # for which it is, as its help says
 
     @property
     def switch(self) -> bool:
@@ -479,42 +236,89 @@ def _options(command: str) -> list[Option]:
             flags = [flag for one in said or ["--" + parameter.name.replace("_", "-")] for flag in one.split("/")]
             argument = isinstance(info, ArgumentInfo)
             required = parameter.default is inspect.Parameter.empty
-            found.append(Option(parameter.name, str(kind), required, () if argument else tuple(flags)))
+            words = set(re.findall(r"(tables|texts|pictures)(?=[a-z, ]*:)", info.help or ""))
+            own = {"tables": "table", "texts": "text", "pictures": "images"}
+            modalities = tuple(own[word] for word in sorted(words)) or MODALITIES
+            found.append(Option(parameter.name, str(kind), required, () if argument else tuple(flags), modalities))
     return found
 
 
-def _value(inputs: Inputs, command: str, modality: str, option: Option) -> str:
-    name = option.name
-    written = {"out": [".csv", ".png", ".txt", ".anyorder"], "plot": [".png"], "intervals": [".csv"], "strip": [".png"]}
-    written |= {"film": [".gif"], "log": [".jsonl"], "transcript": [".json"], "checkpoint": [""], "tensorboard": [""]}
-    if name in written:
-        return inputs.out(written[name])
+def _modalities(command: str) -> tuple[str, ...]:
+    """The modalities of models that a command takes."""
+    if command in TRAINING:
+        return (MODALITY_OF[command],)
+    if command in ("compress", "decompress"):
+        return MODALITIES[:2]
+    return MODALITIES if command in ("sample", "fill", "score", "info") else MODALITIES[:1]
+
+
+def _without_conflicts(inputs: Inputs, command: str, modality: str, values: dict[str, str]) -> None:
+    """Leave out what a command does not take together, and add what another option needs."""
+    if command == "ask":
+        if "queries" in values:
+            for name in ("question", "as_json", "plot"):
+                values.pop(name, None)
+        else:
+            values.setdefault("question", inputs.some(PLAIN_QUESTIONS))
+            for name in ("out", "escape_formulas"):
+                values.pop(name, None)
+    if command == "interview":
+        if "resume" in values:
+            values["transcript"] = inputs.write("out.json", Path(inputs.given("interview.json")).read_bytes())
+            for name in ("about", "candidates", "group", "costs", "budget", "given"):
+                values.pop(name, None)
+    elif "resume" in values:  # there is nothing to resume yet, which is no mistake
+        values["checkpoint"] = inputs.out("")
+    if {"group", "candidates"} & set(values):
+        values.pop("given", None)
+        values["about"] = "price"
+    if command == "fill" and modality == "text":
+        values.pop("file", None)
+    for name, other in (("drafts", "calls"), ("drafts", "order"), ("candidates", "group"), ("text", "file")):
+        if name in values and other in values:
+            values.pop(name)
+    for name, other in (("intervals", "held_out"), ("calls", "held_out"), ("order", "calls"), ("plot", "text")):
+        if command in ("fill", "sample", "compress") and (name not in values or other not in values):
+            for one in {name, other} - NEEDED.get((command, modality), set()) - {"calls"}:
+                values.pop(one, None)
+
+
+def _plain(inputs: Inputs, command: str, modality: str, name: str) -> str:
+    """A value that the option can have."""
+    if name in ("table", "file", "corpus", "pictures", "held_out"):
+        packed = {"table": "table.aor", "text": "text.aot"}
+        picture = command == "fill" and modality == "images"
+        return inputs.given(packed[modality] if command == "decompress" and modality in packed
+                            else "picture.png" if picture else SOURCES[modality])  # fmt: skip
+    if name == "out":
+        endings = {"table": ".csv", "text": ".txt", "images": ".png"}
+        packed = {"table": ".aor", "text": ".aot"}
+        ending = packed.get(modality, ".png") if command == "compress" else endings[modality]
+        return inputs.out(".anyorder" if command in TRAINING else ending)
+    if name == "config":
+        return inputs.toml(modality, odd=False)
+    if name in WRITTEN:
+        return inputs.out(WRITTEN[name])
     if name == "model":
         return inputs.model(modality)
-    if name in ("table", "file", "held_out", "pictures", "corpus", "mask", "config", "queries", "costs", "resume_from"):
-        if command in TRAINING or name in ("corpus", "pictures", "table"):
-            source = {"fit-text": "text.txt", "fit-images": "images.npy"}.get(command, "table.csv")
-            return str(inputs.models / source) if name not in ("config",) else inputs.toml("table")
-        sources = {"table": "table.csv", "text": "text.txt", "images": "images.npy"}
-        good = str(inputs.models / sources[modality])
-        return (
-            good if inputs.often(0.8) else inputs.some([str(inputs.folder), "none.csv", "", inputs.table(known=True)])
-        )
+    if name in BESIDE:
+        return inputs.given(BESIDE[name])
+    if name in ("question", "about"):
+        return inputs.some(PLAIN_QUESTIONS if name == "question" else ["price", "rooms", "river"])
+    return inputs.some(PLAIN.get((command, name)) or PLAIN.get(name) or ["1", "2", "3"])
+
+
+def _odd(inputs: Inputs, option: Option) -> str:
+    """A value that it can hardly have."""
+    if option.name in {"out", *WRITTEN}:
+        return inputs.odd_out()
     if "Path" in option.kind:
-        return inputs.some([str(inputs.models / "table.csv"), "none", str(inputs.folder), inputs.table(known=True)])
-    if name == "preset":
-        return "tiny" if inputs.often(0.8) else inputs.some(TEXTS)
-    if name == "engine":
-        return "neural" if inputs.often(0.8) else inputs.some(TEXTS)
-    if name == "text":
-        return inputs.some(["the _at", "____", *TEXTS])
+        files = [inputs.given(name) for name in sorted({*SOURCES.values(), *BESIDE.values(), "table.aor", "text.aot"})]
+        nothing = [str(inputs.folder), "none", "", inputs.write("empty.csv", b"")]
+        return inputs.some([*files, *nothing, inputs.table(known=True, odd=True)])
     if "int" in option.kind or "float" in option.kind:
-        return inputs.some(["1", "2", "3", "0.5"]) if inputs.often(0.6) else inputs.some(NUMBERS)
-    if name in ("question", "given", "about", "asked", "ask", "target"):
-        return inputs.some(["rooms=6", "price", "rooms, river", *QUESTIONS])
-    return inputs.some(
-        [*TEXTS, *NUMBERS, "rooms=6", "price", "rooms=continuous", "rooms=0..", "32x32", "confidence", "joint"]
-    )
+        return inputs.some(NUMBERS)
+    return inputs.some([*TEXTS, *NUMBERS, *QUESTIONS])
 
 
 FAMILIES: dict[str, tuple[int, Callable[[Inputs], list[str]]]] = {
@@ -542,6 +346,8 @@ def run(case: Case) -> tuple[str, str]:
         words = words_of(case, Path(folder))
         status, _, err = called(words, folder)
     shown = shlex.join(word if len(word) < 200 else word[:200] + "..." for word in words)
+    if status == 2 and ("more memory than there is" in err or "allocate" in err):  # elsewhere it would have been taken
+        return MEMORY, f"{shown}\n{err.strip()[-500:]}"
     if status not in (0, 2) or "Traceback" in err or "internal error" in err:
         raise RuntimeError(f"{shown}\nexit {status}: {err.strip()[-500:]}")
     if status == 2 and not (err.strip() and err.splitlines()[-1].startswith("anyorder: ")):
@@ -552,11 +358,11 @@ def run(case: Case) -> tuple[str, str]:
 
 
 def called(words: list[str], folder: str) -> tuple[int, str, str]:
-    """Exit status, standard output and standard error of a command that is run in that folder, with nothing to read."""
+    """Exit status, standard output and standard error of a command that is run in that folder and reads our answers."""
     out, err = io.StringIO(), io.StringIO()
     before, stdin, handler = Path.cwd(), sys.stdin, warnings.showwarning
     os.chdir(folder)
-    sys.stdin = io.TextIOWrapper(io.BytesIO(b""))
+    sys.stdin = io.TextIOWrapper(io.BytesIO(ANSWERS))
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = cli.main(words)
@@ -568,6 +374,8 @@ def called(words: list[str], folder: str) -> tuple[int, str, str]:
 
 def make_models(folder: Path) -> None:
     """A tiny model of every modality, with what it was fitted to and the options of its run."""
+    from PIL import Image
+
     from anyorder.modalities.images.fit import fit_images
     from anyorder.modalities.tables.fit import fit
     from anyorder.modalities.texts.fit import fit_text
@@ -579,7 +387,13 @@ def make_models(folder: Path) -> None:
     frame.to_csv(folder / "table.csv", index=False)
     (folder / "text.txt").write_text("the cat sat on a mat. " * 40, encoding="utf-8")
     np.save(folder / "images.npy", generator.integers(0, 2, (12, 8, 8)).astype(np.uint8))
-    quick: dict[str, Any] = {"minutes": 0.002, "seed": 0, "progress": False}
+    bits = generator.integers(0, 2, (2, 8, 8)).astype(np.uint8) * 255
+    for name, pixels in zip(("picture", "mask"), bits, strict=True):
+        Image.fromarray(pixels).save(folder / f"{name}.png")
+    (folder / "costs.csv").write_text("name,cost\nrooms,1\nprice,2.5\nriver,1\n", encoding="utf-8")
+    (folder / "questions.txt").write_text("\n".join(PLAIN_QUESTIONS), encoding="utf-8")
+    brief = {"training": {"minutes": None, "steps": 20, "threads": 1}}  # steps: the same models on every machine
+    quick: dict[str, Any] = {"seed": 0, "config": brief, "progress": False}
     models = {
         "table": fit(frame, engine="neural", **quick),
         "text": fit_text(folder / "text.txt", length=12, preset="tiny", **quick),
@@ -588,6 +402,12 @@ def make_models(folder: Path) -> None:
     for name, model in models.items():
         model.save(folder / f"{name}.anyorder")
         (folder / f"{name}.json").write_text(json_format.dumps(model.card.get("config", {})), encoding="utf-8")
+    (folder / "table.aor").write_bytes(models["table"].compress(frame[:5]))
+    (folder / "text.aot").write_bytes(models["text"].compress("the cat sat"))
+    about = ["interview", str(folder / "table.anyorder"), "--about", "price", "--draws", "4"]
+    status, _, err = called([*about, "--transcript", str(folder / "interview.json")], str(folder))
+    if status:
+        raise RuntimeError(err)
 
 
 def main(

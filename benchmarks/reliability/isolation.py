@@ -75,20 +75,20 @@ def verdicts(
     until = None if minutes is None else time.monotonic() + 60 * minutes
     pending = iter(cases)
     with ThreadPoolExecutor(workers) as pool:
-        hands = [_Worker(work, limits, context) for _ in range(workers)]
+        crew = [_Worker(work, limits, context) for _ in range(workers)]
         first = list(islice(pending, workers))
-        running = {pool.submit(hand.judge, case): hand for hand, case in zip(hands, first, strict=False)}
+        running = {pool.submit(worker.judge, case): worker for worker, case in zip(crew, first, strict=False)}
         try:
             while running:
                 done = next(as_completed(running))
-                hand = running.pop(done)
+                worker = running.pop(done)
                 late = until is not None and time.monotonic() > until
                 for case in [] if late else islice(pending, 1):
-                    running[pool.submit(hand.judge, case)] = hand
+                    running[pool.submit(worker.judge, case)] = worker
                 yield done.result()
         finally:
-            for hand in hands:
-                hand.end()
+            for worker in crew:
+                worker.end()
 
 
 def print_faults(found: Iterable[Verdict[Case]], most: int = 20) -> None:

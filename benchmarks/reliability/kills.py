@@ -63,7 +63,7 @@ SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signa
 DISKS = ("normal", "nearly full")
 PATIENCE = 60.0  # seconds after which a process that should have ended has not
 AIMED = 0.5  # the share of kills at a step of writing a file
-AGAIN = 0.25  # the share of SIGTERM and SIGINT that are followed by a second one
+SECOND_SIGNAL = 0.25  # the share of SIGTERM and SIGINT that are followed by a second one
 DISK_SIZE = 4 << 20
 BLOCK = 4096
 CONFIG = """components = 3
@@ -147,7 +147,7 @@ class Case:
         disk, name, command = families[number % len(families)]
         draw = random.Random(f"{seed}/{number}")
         share, aimed, step, again, room = (draw.random() for _ in range(5))
-        return cls(number, command, name, disk, share, step if aimed < AIMED else None, again < AGAIN, room)
+        return cls(number, command, name, disk, share, step if aimed < AIMED else None, again < SECOND_SIGNAL, room)
 
 
 @dataclass
@@ -158,6 +158,7 @@ class Reference:
     steps: int
     size: int
     digest: str
+    files: set[str]  # what is in the folder afterwards
 
 
 @dataclass
@@ -203,7 +204,7 @@ class Arena:
                 out = self.folder / command.out
                 digest = self.digest(out) if command.model else hashlib.sha256(out.read_bytes()).hexdigest()
                 self.references[command.name] = Reference(
-                    seconds, int(steps.read_text(encoding="ascii")), out.stat().st_size, digest
+                    seconds, int(steps.read_text(encoding="ascii")), out.stat().st_size, digest, self.listing()
                 )
                 old = self.folder / "old.anyorder"
                 self.old[command.name] = old.read_bytes() if command.model or command.name == "save" else b"old,old\n"
@@ -218,25 +219,30 @@ class Arena:
             if status not in (0, 2, 130, -SIGNALS[case.signal]):
                 found.faults.append(f"ended with status {status}: {self.said()}")
             found.left = len(self.parts())
+            begun = command.resumes and any((self.disk / "run").glob("*.checkpoint"))
             self.look_at(out, case, status, found)
             for path in self.temporary.glob("anyorder-*/*"):
                 if self.looked_at(path, reference) not in (EQUAL, OTHER) and status == 2:
                     found.faults.append(f"the model that was saved elsewhere is broken: {path.name}")
+            # A model that could not be written to its place is kept elsewhere until its user moves it.
+            elsewhere = {name for name in self.listing() if name.startswith("temporary/anyorder-") and status == 2}
+            elsewhere = {name for name in elsewhere if not name.endswith(".part")}
             self.make_room()
             status = self.child(command.run).wait()
             if status:
                 found.faults.append(f"the next run ended with status {status}: {self.said()}")
                 return found
-            found.litter = len(self.parts())
-            if found.litter:
-                found.faults.append(f"litter after the next run: {sorted(self.parts())}")
+            litter = sorted(self.listing() - self.references[command.name].files - elsewhere)
+            found.litter = len(litter)
+            if litter:
+                found.faults.append(f"litter after the next run: {litter}")
             if command.model:
                 equal = self.looked_at(out, reference) == EQUAL
             else:
                 equal = hashlib.sha256(out.read_bytes()).hexdigest() == reference.digest
             if not equal:
                 found.faults.append("the next run gave another result than one that was never disturbed")
-            found.resumed = command.resumes and equal
+            found.resumed = begun and equal
             if command.model and (wrong := self.wrong_log()):
                 found.faults.append(wrong)
         return found
@@ -245,6 +251,9 @@ class Arena:
         """Whether the target is the old file or a whole new one."""
         command, reference = case.command, self.references[case.command.name]
         content = out.read_bytes() if out.is_file() else b""
+        if status == 0 and content == self.old[command.name]:
+            found.faults.append("the command said that it was done, but the file is the old one")
+            return
         if content == self.old[command.name]:
             found.old_whole = True
         elif command.model:
@@ -303,14 +312,13 @@ class Arena:
         (self.disk / "filler").unlink(missing_ok=True)
 
     def parts(self) -> set[str]:
-        """Parts of files on the disk, and in the folder of a run."""
-        found = set()
-        for folder in (self.disk, self.disk / "run"):
-            try:
-                found |= {name for name in os.listdir(folder) if name.endswith(".part")}
-            except FileNotFoundError:
-                continue
-        return found
+        """Parts of files, wherever a command may write."""
+        return {name for name in self.listing() if name.endswith(".part")}
+
+    def listing(self) -> set[str]:
+        """All that is in the folder of the commands, on the disk and where temporary files go."""
+        found = {str(path.relative_to(self.folder)) for path in self.folder.rglob("*")}
+        return found - {"said", "steps", "struck", "disk/filler"}  # our own
 
     def child(self, work: Callable[[], int], limit: int | None = None) -> Child:
         """The work in a process of its own, which has all modules already."""
@@ -494,6 +502,7 @@ def main(
     torch.set_num_threads(1)  # a process with several threads must not be forked
     record = Record(json, smoke=smoke)
     chosen = [COMMANDS[name] for name in listed(commands, list(COMMANDS))]
+    own = f" --commands {commands}" if commands else ""  # a number means another case where others are chosen from
     count = 6 if smoke else count
     print(f"seed {seed}")
     results: list[tuple[Case, Finding]] = []
@@ -508,7 +517,9 @@ def main(
             results.append((case, found))
             for fault in found.faults:
                 print(f"case {number} ({case.command.name}, {case.signal}, {case.disk} disk): {fault}")
-                print(f"    again: python benchmarks/reliability/kills.py --seed {seed} --only {number}", flush=True)
+                print(
+                    f"    again: python benchmarks/reliability/kills.py --seed {seed} --only {number}{own}", flush=True
+                )
             if sum(one.landed for _, one in results) >= count or time.monotonic() > until:
                 break
     rows = table(results)

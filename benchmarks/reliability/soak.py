@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import anyorder as ao
 
 from common import Json, Record, Smoke, print_rows
+from questions import frame
 
 TIMES = ("questions", "model", "variables", "distributions", "modalities/tables")
 BOUND = 2.0  # megabytes per 100,000 questions
@@ -37,15 +38,7 @@ WARM = 0.2  # the share of the questions before memory is watched
 EVERY = 2_000  # questions between a save and a load
 
 
-def frame() -> pd.DataFrame:
-    """A whole number, a level and a continuum."""
-    rng = np.random.default_rng(0)
-    rooms = rng.integers(1, 9, 80)
-    river = np.where(rng.random(80) > 0.5, "yes", "no")
-    return pd.DataFrame({"rooms": rooms, "river": river, "price": rooms * 5 + rng.normal(size=80)})
-
-
-TABLE = frame()
+TABLE = frame()[["rooms", "river", "price"]]
 
 
 def small_model() -> ao.TableModel:
@@ -97,10 +90,14 @@ def probes(model: ao.TableModel) -> list[str]:
 
 def bits(answer: Any) -> str:
     if isinstance(answer, pd.DataFrame):
-        return answer.to_json(double_precision=15)
+        return repr([(name, [_bits_of_cell(cell) for cell in column]) for name, column in answer.items()])
     if isinstance(answer, pd.Series):
         return answer.to_numpy().tobytes().hex()
     return answer.hex() if isinstance(answer, float) else repr(answer)
+
+
+def _bits_of_cell(cell: Any) -> str:
+    return float(cell).hex() if isinstance(cell, float | np.floating) else repr(cell)
 
 
 def resident() -> float:

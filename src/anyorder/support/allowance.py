@@ -20,7 +20,7 @@ FREE_NUMBERS = 1 << 24
 FREE_TENSORS = 1024
 
 TIMES = 8
-"""Beyond what is free, so many times what the file has: a build makes some tensors twice, or to reckon with."""
+"""Beyond what is free, so many times what the file has: some tensors are made twice, or only to compute others."""
 
 
 @dataclass
@@ -56,10 +56,10 @@ class Allowance:
 
 
 TRAINED = 24
-"""Bytes that a weight takes at least while it is trained: itself, its gradient, two moments, its average, its best."""
+"""The bytes that a weight takes while it is trained: itself, its gradient, two moments, its average, its best."""
 
 MOST_TENSORS = 100_000
-"""Of a network that is trained: the deepest known ones have a few thousand."""
+"""A network that is trained has no more; the deepest known ones have a few thousand."""
 
 
 @dataclass
