@@ -58,7 +58,7 @@ class Allowance:
 TRAINED = 24
 """The bytes that a weight takes while it is trained: itself, its gradient, two moments, its average, its best."""
 
-MOST_TENSORS = 100_000
+MOST_TENSORS = 20_000
 """A network that is trained has no more; the deepest known ones have a few thousand."""
 
 
