@@ -18,6 +18,7 @@ from anyorder.errors import UserError
 from anyorder.model.checkpoint import load_model, model_to_bytes, read_tensors, save_model, write_tensors
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
+from anyorder.model.tensor_bytes import check_description, from_bytes, to_bytes
 from anyorder.query import Query
 
 from models import categorical_model, gaussian_model
@@ -157,3 +158,12 @@ def test_a_failed_save_leaves_no_litter(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         write_tensors(path, {"w": torch.zeros(1)}, {"kind": {1, 2}})
     assert [p.name for p in tmp_path.iterdir()] == ["m.anyorder"]
+
+
+def test_a_description_that_could_not_be_read_again_is_found_before_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyorder.model.tensor_bytes.LONGEST_HEADER", 1000)
+    with pytest.raises(UserError, match="fit fewer columns"):
+        check_description({"levels": ["a" * 1000]})
+    data = to_bytes({}, {"levels": ["a" * 1000]})  # writing never fails for it
+    with pytest.raises(UserError, match="the longest one that is read"):
+        from_bytes(data)

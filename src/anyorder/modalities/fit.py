@@ -18,6 +18,7 @@ from anyorder.masking import Masking
 from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
+from anyorder.model.tensor_bytes import check_description
 from anyorder.support.devices import chosen_device
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.loop import Trainer
@@ -84,6 +85,7 @@ def trainer(
 
     ``spent``: the seconds of its budget that preparation has used up.
     """
+    check_description(core.description())
     made = Trainer(
         core.to(run.device),
         objective_for(core, masking, **objective),

@@ -26,11 +26,11 @@ from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
-from anyorder.support.allowance import Allowance
+from anyorder.support.allowance import Allowance, MachineAllowance
 from anyorder.support.boundary import field
 from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
-from anyorder.support.unset import WeightsUnset
+from anyorder.support.unset import Counted, WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
 from anyorder.variables.schema import Schema
@@ -57,8 +57,11 @@ class AnyOrderModel(nn.Module):
         *,
         seed: int,
     ) -> AnyOrderModel:
-        """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone."""
-        with drawing_from(torch.Generator().manual_seed(seed)):
+        """An untrained model; ``network`` is a name and options. Weights depend on ``seed`` alone.
+
+        A network that could not be trained on this machine is refused before memory is taken for it.
+        """
+        with drawing_from(torch.Generator().manual_seed(seed)), Counted(MachineAllowance()):
             net = networks.build(network, layout=layout_of(encoding.schema, heads_))
         model = cls(encoding, net, heads_, protocol)
         starts = torch.zeros(len(heads_), net.layout.width)

@@ -18,13 +18,15 @@ from torch import Tensor
 from anyorder.errors import UserError
 from anyorder.model.versions import as_version_2
 from anyorder.support.boundary import reason_of
-from anyorder.support.strict_json import read_json
+from anyorder.support.strict_json import MOST_VALUES, read_json
 
 FORMAT = "anyorder"
 VERSION = 2
 LENGTH = 8  # bytes at the beginning of a safetensors file, which say how long the JSON behind them is
 FOREIGN = "it is not an anyorder file, or it is damaged"
 LONGEST_HEADER = 64_000_000  # bytes of JSON: ten thousand columns of numbers; 32 x 32 pixels in colour take 2 kB
+
+ROOM = 0.9  # of a header for the description; the rest is for the card and the names of tensors
 
 
 def to_bytes(tensors: dict[str, Tensor], header: dict[str, Any], version: int = VERSION) -> bytes:
@@ -33,8 +35,19 @@ def to_bytes(tensors: dict[str, Tensor], header: dict[str, Any], version: int = 
     words = json.dumps(header, sort_keys=True)
     metadata = {"format": FORMAT, "version": str(version), "header": words, "sha256": _digest(tensors, words)}
     data = tensors_as_bytes(tensors, metadata=metadata)
-    end = header_end(data[:LENGTH], len(data))
+    end = LENGTH + int.from_bytes(data[:LENGTH], "little")  # whatever its length: what was trained must not be lost
     return data[:LENGTH] + _in_order(data[LENGTH:end]) + data[end:]
+
+
+def check_description(description: dict[str, Any]) -> None:
+    """Refuse what could be written but not be read again, so that it is never trained."""
+    words = json.dumps(json.dumps(description))
+    values = sum(words.count(sign) for sign in ",[{")
+    if len(words) > ROOM * LONGEST_HEADER or values > ROOM * MOST_VALUES:
+        raise UserError(
+            f"the model's description has {len(words)} bytes and {values} values, and a file that can be loaded holds "
+            f"{LONGEST_HEADER} and {MOST_VALUES} at most; fit fewer columns, or columns with fewer levels"
+        )
 
 
 def from_bytes(data: bytes) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -1,7 +1,8 @@
-"""How much a description may ask for: in proportion to the tensors that came with it.
+"""How much a description may ask for: in proportion to the tensors that came with it, or to this machine.
 
 A few words can ask for any amount of memory ("width": 30000) or time ("blocks": 1000000). What a model is made of is
 in its file, so whoever builds it from a description counts what is made, before it is made, and stops at a multiple.
+What a user asks for comes without tensors: it must fit into memory.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from anyorder.errors import UserError
+from anyorder.support.memory import machine_memory
 
 FREE_NUMBERS = 1 << 24
 """Tables that follow from the description and are in no file (positions, features of each variable): 128 MB of them."""
@@ -50,4 +52,28 @@ class Allowance:
         return UserError(
             f"more is declared than the file holds: {self.numbers} numbers in {self.tensors} tensors are there; "
             "a size in the description is wrong"
+        )
+
+
+TRAINED = 24
+"""The bytes that a weight takes while it is trained: itself, its gradient, two moments, its average, its best."""
+
+MOST_TENSORS = 20_000
+"""A network that is trained has no more; the deepest known ones have a few thousand."""
+
+
+@dataclass
+class MachineAllowance(Allowance):
+    """What may be made to be trained on this machine."""
+
+    numbers: int = field(default_factory=lambda: machine_memory() // TRAINED)
+    tensors: int = MOST_TENSORS
+
+    def __post_init__(self) -> None:
+        self._numbers_left, self._tensors_left = self.numbers, self.tensors
+
+    def _refusal(self) -> UserError:
+        return UserError(
+            f"the network is too large to be trained on this machine, which has room for {self.numbers} numbers; "
+            f"{self.tensors} tensors are the most: set a smaller width or fewer blocks"
         )

@@ -22,6 +22,26 @@ _SIZED = {torch.empty, torch.zeros, torch.ones, torch.randn, torch.rand}
 _METHODS = {Tensor.new_empty, Tensor.new_zeros, Tensor.new_ones}
 
 
+class Counted(TorchFunctionMode):
+    """Within, an ``allowance`` is asked before a tensor is made out of nothing. For this thread alone."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__()
+        self.allowance = allowance
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        options = dict(kwargs or {})
+        if (shape := _shape(func, args, options)) is not None:
+            self.allowance.take(shape)
+        return func(*args, **options)
+
+
 class WeightsUnset(TorchFunctionMode):
     """Within, tensors that torch would fill with random numbers hold what was in memory. For this thread alone.
 

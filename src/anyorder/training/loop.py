@@ -5,8 +5,8 @@ far, the optimiser and its generators, one for rows and masks and one for dropou
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
 after a few such falls training ends. When training diverges (a loss, gradient or score that is not finite), the best
-weights are restored and the learning rate is halved; so they are when a weight grows beyond what is ever loaded. A disk
-that refuses a checkpoint or a curve does not end training.
+weights are restored and the learning rate is halved; a weight too large to be loaded again counts as diverged too. A
+disk that refuses a checkpoint or a curve does not end training.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from anyorder.support.atomic import WriteError
 from anyorder.support.boundary import field, reading
 from anyorder.support.checks import check_fields
 from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.memory import check_room
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
@@ -97,6 +98,7 @@ class Trainer:
         self.label = label
         device = model.device
         self.training = training.to(device)
+        check_room("validation_queries", options.validation_queries, 2 * model.variables, "set fewer")
         repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
         index = torch.arange(len(validation)).repeat(repeats)[: max(options.validation_queries, 1)]
         self.validation = validation.take(index).to(device)

@@ -39,7 +39,11 @@ class Options:
                 **dict.fromkeys(("steps", "batch", "validate_every", "validation_queries", "patience", "threads"), 1),
                 **dict.fromkeys(("warmup", "falls"), 0),
             },
-            most={"threads": most_threads()},
+            most={
+                **dict.fromkeys(("batch", "validation_queries"), 1_000_000),
+                **dict.fromkeys(("validate_every", "patience", "warmup", "falls"), 1_000_000_000),
+                "threads": most_threads(),
+            },
             positive=("minutes", "learning_rate", "clip"),
             within={
                 "weight_decay": "[0, inf)",

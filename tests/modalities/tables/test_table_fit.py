@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import anyorder as ao
+from anyorder.errors import UserError
 
 from messy_tables import QUICK, messy
 
@@ -155,10 +157,52 @@ def test_an_encoding_that_would_eat_up_the_budget_is_left_out(monkeypatch: pytes
     config = {"training": {"minutes": 1.0, "steps": 4}, "network": {"name": "residual_mlp", "width": 8, "blocks": 1}}
     tried = ao.fit(frame, engine="neural", config=config).card["scores"]["encodings"]
     assert set(tried) == {"standard", "normal_scores"}
-    monkeypatch.setattr("anyorder.modalities.tables.race._late", lambda job, budget, label: True)
+    monkeypatch.setattr("anyorder.modalities.tables.race._late", lambda job, budget: True)
     model = ao.fit(frame, engine="neural", config=config)
     assert set(model.card["scores"]["encodings"]) == {"standard"}
     assert model.card["training"]["steps"] == 4  # the whole budget is the one candidate's
+
+
+@pytest.mark.parametrize("first_late", [True, False])
+def test_a_resumed_run_tries_the_encodings_of_the_first(
+    first_late: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    training = {"minutes": 60.0, "steps": 4, "validate_every": 1}
+    config = {"training": training, "network": {"name": "residual_mlp", "width": 8, "blocks": 1}}
+
+    def fit(late: bool, **given: Any) -> set[str]:
+        monkeypatch.setattr("anyorder.modalities.tables.race._late", lambda job, budget: late)
+        model = ao.fit(frame, engine="neural", config=config, checkpoint=tmp_path, **given)
+        return set(model.card["scores"]["encodings"])
+
+    tried = fit(first_late)
+    assert len(tried) == (1 if first_late else 2)
+    (tmp_path / "normal_scores.checkpoint").unlink(missing_ok=True)  # killed before it came to this one
+    assert fit(not first_late, resume=True) == tried
+    assert len(fit(not first_late)) == (2 if first_late else 1)  # afresh, it is chosen afresh
+
+
+@pytest.mark.parametrize("text", ["no json", '["odd"]', "[]", '["normal_scores"]', "3"])
+def test_a_choice_of_encodings_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    (tmp_path / "encodings.json").write_text(text)
+    with pytest.raises(UserError, match=r"encodings\.json"):
+        ao.fit(frame, engine="neural", minutes=0.01, checkpoint=tmp_path, resume=True)
+
+
+@pytest.mark.parametrize(
+    "config, problem",
+    [
+        ({"network": {"name": "residual_mlp", "width": 10**7}}, "too large to be trained"),
+        ({"network": {"name": "residual_mlp", "width": 10**30}}, "too large to be trained"),
+        ({"training": {"validation_queries": 10**9}}, "validation_queries must be .* at most"),
+    ],
+)
+def test_an_absurd_size_is_refused_before_memory_is_taken(config: dict[str, Any], problem: str) -> None:
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
+    with pytest.raises(UserError, match=problem):
+        ao.fit(frame, engine="neural", minutes=0.01, config=config)
 
 
 def test_a_wide_table_in_little_time_does_without_trees() -> None:
@@ -167,3 +211,12 @@ def test_a_wide_table_in_little_time_does_without_trees() -> None:
     assert ao.fit(frame, minutes=0.04, config=config).card["training"]["engine"] == "neural"
     few = frame[["c0", "c1", "c2"]]
     assert ao.fit(few, minutes=0.04, config=config).card["training"]["engine"] == "auto"
+
+
+def test_trees_are_not_grown_for_more_columns_than_a_file_can_describe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyorder.modalities.tables.engines.MOST_COLUMNS", 2)
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
+    config = {"training": {"minutes": None, "steps": 2}}
+    assert ao.fit(table, config=config).card["training"]["engine"] == "neural"
+    with pytest.raises(UserError, match="trees can answer for 2 columns at most, and the table has 3"):
+        ao.fit(table, engine="trees", config=config)

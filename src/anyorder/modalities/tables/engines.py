@@ -46,6 +46,8 @@ CELLS_FOR_BINS = 200_000  # of the whole table, from which the bins of its colum
 FEWEST_FOR_BINS = 200  # cells of one column
 SECONDS_A_COLUMN = 0.02  # of bins, marginals and weights of a blend, before a single tree has grown
 MOST_FOR_TREES = 0.5  # of the budget of "auto"
+# The bins of a column take some 17 kB in a model file, whose description may have 64 MB: twice as many still fit.
+MOST_COLUMNS = 1_500
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ def fit_engine(job: Job) -> Fitted:
         raise UserError(f"unknown engine {engine!r}; {nearest(engine, get_args(Engine))}")
     if engine == "auto" and not _trees_help(job):
         engine = "neural"
+    if engine == "trees" and len(job.schema) > MOST_COLUMNS:
+        raise UserError(
+            f"trees can answer for {MOST_COLUMNS} columns at most, and the table has {len(job.schema)}; "
+            "leave some out, or fit with engine='neural'"
+        )
     trainers: list[Trainer] = []
     if engine != "trees":
         trainers = _trainers(job, 1 - _trees_share(job) if engine == "auto" else 1.0)
@@ -102,6 +109,8 @@ def _trees_help(job: Job) -> bool:
     The table must be neither too long for them nor, in the time there is, too wide, and the network one they can join.
     """
     if len(job.table) > job.options.trees.most_rows or networks.of(job.options.network).reads_order:
+        return False
+    if len(job.schema) > MOST_COLUMNS:
         return False
     minutes = job.options.training.minutes
     if minutes is not None and SECONDS_A_COLUMN * len(job.schema) > 60 * minutes * MOST_FOR_TREES / 2:

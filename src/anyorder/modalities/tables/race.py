@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,10 @@ from anyorder.modalities.tables.options import TableOptions
 from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
 from anyorder.protocols import protocols
+from anyorder.support.atomic import atomic_path
+from anyorder.support.boundary import reading
 from anyorder.support.registry import describe
+from anyorder.support.strict_json import read_json
 from anyorder.training.loop import Trainer
 from anyorder.training.options import Options
 from anyorder.training.progress import training_bar
@@ -28,6 +32,9 @@ from anyorder.training.rows import Rows, encoded_rows
 from anyorder.variables.codecs import WarpName
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Schema
+
+CHOICE = "encodings.json"
+"""In the folder of a run: which encodings it tries."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +84,15 @@ def candidates(job: Job) -> list[Trainer]:
     budget = _share(options.training, 1 - options.trial * (len(encodings) - 1))
     split = split_rows(options, job.table, job.run.seed)
     prepared = {encodings[0]: _prepared(job, encodings[0], *split)}
-    for name in encodings[1:]:
+    chosen = _chosen_before(job, encodings)
+    for name in encodings[1:] if chosen is None else chosen[1:]:
         # Where a table has so many columns that another encoding would eat up the time to train, the first one is it.
         with suppress(TimeoutError):
-            prepared[name] = _prepared(job, name, *split, late=partial(_late, job, budget, name))
+            late = partial(_late, job, budget) if chosen is None else _never
+            prepared[name] = _prepared(job, name, *split, late=late)
+    if job.run.folder is not None and len(encodings) > 1:
+        with atomic_path(job.run.folder / CHOICE) as beside:
+            beside.write_text(json.dumps(list(prepared)), encoding="utf-8")
     if len(prepared) < len(encodings):
         budget = options.training
     # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
@@ -92,12 +104,28 @@ def candidates(job: Job) -> list[Trainer]:
     ]
 
 
-def _late(job: Job, budget: Options, label: str) -> bool:
-    """Whether preparation has used up half of a candidate's budget; one that was trained before is always taken up."""
-    kept = job.run.checkpoint(label) if job.run.resume else None
-    if budget.minutes is None or (kept is not None and kept.exists()):
-        return False
-    return job.run.seconds > 60 * budget.minutes / 2
+def _chosen_before(job: Job, encodings: Sequence[str]) -> list[str] | None:
+    """The encodings that the run to be resumed has tried, whether or not this one would be late for some of them.
+
+    Their number decides on each one's budget, so with others the run would not take up its own checkpoints.
+    """
+    path = None if job.run.folder is None else job.run.folder / CHOICE
+    if path is None or not job.run.resume or not path.is_file():
+        return None
+    with reading(str(path)):
+        found = read_json(path.read_bytes())
+        if not isinstance(found, list) or found[:1] != list(encodings[:1]) or not set(found) <= set(encodings):
+            raise UserError(f"expected encodings out of {list(encodings)}, the first one first, got {found!r:.80}")
+    return [name for name in encodings if name in found]
+
+
+def _late(job: Job, budget: Options) -> bool:
+    """Whether preparation has used up half of a candidate's budget."""
+    return budget.minutes is not None and job.run.seconds > 60 * budget.minutes / 2
+
+
+def _never() -> bool:
+    return False
 
 
 def _prepared(
@@ -106,7 +134,7 @@ def _prepared(
     training: pd.DataFrame,
     validation: pd.DataFrame,
     *,
-    late: Callable[[], bool] = lambda: False,
+    late: Callable[[], bool] = _never,
 ) -> tuple[AnyOrderModel, Masking, Rows, Rows]:
     """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
     options = job.options
