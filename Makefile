@@ -40,7 +40,7 @@ smoke: $(STAMP)  ## run every benchmark script for a few seconds on generated da
 
 # Other seeds every time, printed, so that what is found can be run again: make fuzz SEED=1234
 MINUTES ?= 10
-SEED ?= $(shell date +%s)
+SEED := $(or $(SEED),$(shell date +%s))
 ATTACKS := files inputs questions kills soak
 fuzz: $(STAMP)  ## attack: damaged files, odd inputs and questions, kills, a long run; MINUTES each, SEED to repeat
 	@failed=; for attack in $(ATTACKS); do \

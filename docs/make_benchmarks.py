@@ -1,8 +1,8 @@
-"""Turn ``benchmarks/results/*.json`` into tables on the benchmarks page.
+"""Turn ``benchmarks/results/*.json`` into tables on the site.
 
-A hook of MkDocs: it replaces the line ``<!-- results -->`` of ``benchmarks.md`` with what is found, so every number
-on the site comes out of a committed file. Run by hand it prints the page. A missing or damaged file is
-said, not raised.
+A hook of MkDocs: it replaces the line ``<!-- results -->`` of a page with what is found, so every number on the site
+comes out of a committed file. Results of attacks are on the page about reliability, all others on that of benchmarks.
+Run by hand it prints all of them. A missing or damaged file is said, not raised.
 
 A result file is one JSON object. ``title``, ``about``, ``seed`` and ``runs`` (commit, command, date, seconds and
 machine of every call of the script) go above the tables, with what has changed since in the code that is timed; every
@@ -24,6 +24,7 @@ from result_age import changed_since, commits_of
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 MARK = "<!-- results -->"
+ATTACKS = "reliability_"  # what the names of their results begin with
 ABOVE = ("command", "seed", "date", "machine", "benchmark")
 KEPT_BACK = ("details", "runs")
 # Files from before scripts recorded their calls that are not, or not all, what one call wrote: the commit that first
@@ -63,14 +64,16 @@ NOTES: dict[str, tuple[str | None, str]] = {
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Called by MkDocs for every page."""
-    if page.file.src_uri != "benchmarks.md":
+    attacks = page.file.src_uri == "reliability.md"
+    if not attacks and page.file.src_uri != "benchmarks.md":
         return markdown
-    return markdown.replace(MARK, render(RESULTS))
+    return markdown.replace(MARK, render(RESULTS, attacks=attacks))
 
 
-def render(folder: Path) -> str:
-    """All result files of a folder as one piece of Markdown."""
+def render(folder: Path, *, attacks: bool | None = None) -> str:
+    """The result files of a folder as one piece of Markdown: of attacks, of benchmarks, or all of them for None."""
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    files = [path for path in files if attacks is None or path.name.startswith(ATTACKS) == attacks]
     if not files:
         return "No results are committed yet; run the scripts in `benchmarks/`."
     return "\n\n".join(section(path) for path in files)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 
 LONGEST = 2000  # characters of a message
+CUT = " [...] "  # stands for the middle of a longer one
 SEEDS = 2**63  # so many seeds there are: 0 and up, as torch's generators take them
 
 
@@ -20,7 +21,8 @@ class UserError(ValueError):
 
     def __init__(self, message: str = "") -> None:
         if len(message) > LONGEST:
-            message = f"{message[: LONGEST // 2]} [...] {message[-LONGEST // 2 :]}"
+            half = (LONGEST - len(CUT)) // 2  # so that a copy, made of the cut message, is not cut again
+            message = message[:half] + CUT + message[-half:]
         super().__init__(message)
 
 
@@ -43,7 +45,7 @@ def nearest(name: object, options: Iterable[object], limit: int = 8, *, noun: st
 
 
 def whole(name: str, value: object, least: int = 1, most: int | None = None) -> int:
-    """``value`` as an int, where it is a whole number from ``least`` up to ``most``; one out of an array will do."""
+    """``value`` as an int, where it is a whole number from ``least`` up to ``most``; NumPy's numbers are taken too."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
     if most is not None and int(value) > most:
@@ -52,7 +54,7 @@ def whole(name: str, value: object, least: int = 1, most: int | None = None) -> 
 
 
 def checked_seed(value: object) -> int:
-    """``value`` as an int, where it can start a generator: asked at every public door, before it is reckoned with."""
+    """``value`` as an int, where it can start a generator: every public function checks its seed first."""
     seed = whole("seed", value, 0)
     if seed >= SEEDS:
         raise UserError(f"seed must be a whole number, 0 or more, got {value!r}; the largest one is {SEEDS - 1}")
@@ -78,7 +80,7 @@ def inside(value: object, interval: str) -> bool:
 
 
 def positive(name: str, value: object) -> float:
-    """``value`` as a float, where it is a finite number above zero; one out of an array will do."""
+    """``value`` as a float, where it is a finite number above zero; NumPy's numbers are taken too."""
     if not isinstance(value, Real) or not inside(value, "(0, inf)"):
         raise UserError(f"{name} must be a finite number above 0, got {value!r}")
     return float(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from pathlib import Path
@@ -48,12 +50,13 @@ def test_ask_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureF
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_queries_are_read_as_tables_are(
-    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str, end: str
 ) -> None:
     queries = tmp_path / "queries.csv"
-    queries.write_bytes("question,größe\nprice | rooms=6,ü\n".encode(encoding))
+    queries.write_bytes(f"question,größe{end}price | rooms=6,ü{end}".encode(encoding))
     found = json.loads(run(capsys, "ask", model, "--queries", str(queries), "--json").out)
     assert found["answers"][0]["value"] == pytest.approx(22)
 
@@ -65,6 +68,35 @@ def test_queries_in_other_encodings_are_refused(
     (tmp_path / "queries.csv").write_bytes(content)
     said = run(capsys, "ask", model, "--queries", str(tmp_path / "queries.csv"), status=2).err
     assert "queries.csv" in said
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("header", ["question\n", ""])
+def test_queries_on_standard_input_are_read_as_files_are(
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    encoding: str,
+    end: str,
+    header: str,
+) -> None:
+    content = (header + "price | rooms=6\nprice\n").replace("\n", end).encode(encoding)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    found = json.loads(run(capsys, "ask", model, "--queries", "-", "--json").out)
+    assert [answer["value"] for answer in found["answers"]] == pytest.approx([22, 20])
+
+
+def test_queries_that_are_no_csv_are_refused(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows(*_: object, **__: object) -> None:
+        raise csv.Error("line contains NUL")
+
+    (tmp_path / "queries.csv").write_text("question\nprice\n")
+    monkeypatch.setattr("csv.reader", rows)
+    said = run(capsys, "ask", model, "--queries", str(tmp_path / "queries.csv"), status=2).err
+    assert "cannot be read as CSV: line contains NUL" in said
 
 
 def test_a_question_may_be_very_long(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

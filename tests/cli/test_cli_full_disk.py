@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 import anyorder as ao
+from anyorder.cli import main
+from anyorder.cli.training_run import TrainingRun
 from anyorder.modalities.face import FittedModel
 from anyorder.support.atomic import WriteError
+from anyorder.training.loop import Progress, Trainer
 
 from commands import refused, refused_late, run
-from disks import fill_up, mounted
+from disks import fill_up, mounted, no_file_above
 
 QUICK = "[training]\nminutes = 1\nsteps = 4\nvalidate_every = 2\ncheckpoint_every = 0.0\n"
 FILES = Path(__file__).parents[1] / "files" / "v1"
@@ -65,6 +68,58 @@ def test_a_place_that_cannot_be_written_is_found_before_any_work(
         reason = "No space left on device" if full else "Read-only file system"
         assert reason in refused(capsys, *line.split())
         assert os.listdir(disk) == ["filler"] * full
+
+
+@pytest.mark.parametrize("line", [f"{FIT} m.anyorder", f"{FIT} m.anyorder --checkpoint run"])
+def test_a_disk_that_takes_no_byte_is_found_before_any_work(
+    line: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a disk of its own, which only root can mount."""
+
+    def too_late(*_: Any, **__: Any) -> None:
+        raise AssertionError("work has begun")
+
+    monkeypatch.setattr("anyorder.data.files.read_table", too_late)
+    before = sorted(folder.iterdir())
+    with no_file_above(0):
+        assert "File too large" in refused(capsys, *line.split())
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_model_that_fits_nowhere_is_still_in_its_checkpoint(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "m.anyorder").write_text("the old one")
+    save = TrainingRun._save
+
+    def limited(self: TrainingRun, model: FittedModel) -> None:
+        with no_file_above(1000):
+            save(self, model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrainingRun, "_save", limited)
+        error = refused_late(capsys, *f"{FIT} m.anyorder --checkpoint run".split())
+    assert "'m.anyorder': File too large" in error and "--resume with --checkpoint run" in error
+    assert (folder / "m.anyorder").read_text() == "the old one" and not list(folder.glob(".*.part"))
+    run(capsys, *f"{FIT} m.anyorder --checkpoint run --resume".split())
+    assert ao.load("m.anyorder").card["training"]["steps"] == 4
+
+
+def test_checkpoints_and_curves_that_cannot_be_written_cost_no_model(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = Trainer.run
+
+    def limited(self: Trainer, **given: Any) -> Progress:
+        with no_file_above(20):
+            return train(self, **given)
+
+    monkeypatch.setattr(Trainer, "run", limited)
+    notes = run(capsys, *f"{FIT} m.anyorder --checkpoint run --log log.jsonl".split()).err
+    assert notes.count("anyorder: note:") == notes.count("\n") >= 2
+    assert "checkpoint' could not be written (cannot write" in notes and "'log.jsonl' could not be written" in notes
+    assert not list(folder.glob("run/*.checkpoint")) and (folder / "log.jsonl").read_text() == ""
+    assert ao.load("m.anyorder")["a"].mean() > 0
 
 
 def test_a_model_that_does_not_fit_onto_its_disk_is_saved_elsewhere(
@@ -118,7 +173,7 @@ def test_if_no_folder_takes_the_model_the_checkpoint_still_has_it(
 
 def test_a_full_disk_of_checkpoints_and_curves_costs_no_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with mounted(folder / "disk", "size=8k"):
-        line = f"{FIT} m.anyorder --checkpoint disk/run"
+        line = f"{FIT} m.anyorder --checkpoint disk/run --log disk/log.jsonl"
         notes = run(capsys, *line.split()).err
     assert notes.count("anyorder: note:") == notes.count("\n") >= 1
     assert "No space left on device); training goes on" in notes
@@ -137,3 +192,34 @@ def test_a_signal_while_the_model_is_saved_does_not_cost_it(
     monkeypatch.setattr(FittedModel, "save", interrupted)
     run(capsys, *f"{FIT} m.anyorder".split())
     assert ao.load("m.anyorder")["a"].mean() > 0
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.parametrize("line", [FIT, "fit-text c.txt --length 4 --preset tiny --config run.toml -o"])
+def test_a_signal_between_training_and_saving_does_not_cost_the_model(
+    line: str, signals: int, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = TrainingRun._save
+
+    def interrupted(self: TrainingRun, model: FittedModel) -> None:
+        for _ in range(signals):
+            os.kill(os.getpid(), signal.SIGTERM)
+        save(self, model)
+
+    monkeypatch.setattr(TrainingRun, "_save", interrupted)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # not to end the tests where it is not deferred
+    try:
+        run(capsys, *f"{line} m.anyorder".split())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ao.load("m.anyorder").card["training"]["steps"] == 4
+
+
+@pytest.mark.parametrize("part", ["anyorder.data.files.read_table", "anyorder.modalities.tables.race.split_rows"])
+def test_a_signal_before_training_interrupts_at_once(part: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(part, interrupted)
+    assert main(f"{FIT} m.anyorder".split()) == 130
+    assert not (folder / "m.anyorder").exists()

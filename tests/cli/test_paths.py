@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from anyorder.cli import COMMANDS
-from anyorder.cli.paths import WRITTEN, check_apart
+from anyorder.cli.paths import FOLDERS, WRITTEN, check_apart, check_folder
 from anyorder.cli.signatures import with_check
+from anyorder.training.run import run_folder
 
 from commands import refused
 
@@ -28,6 +29,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "q.csv").write_text("size | count=25\n", encoding="utf-8")
     (tmp_path / "run.toml").write_text("components = 3\n", encoding="utf-8")
     (tmp_path / "link").symlink_to("c.txt")
+    (tmp_path / "pics" / "more").mkdir(parents=True)
+    (tmp_path / "pics" / "3.png").write_bytes(b"a picture")
+    (tmp_path / "pics" / "more" / "4.png").write_bytes(b"a picture")
+    (tmp_path / "ck").mkdir()
+    (tmp_path / "ck" / "standard.checkpoint").write_bytes(b"a checkpoint")
+    (tmp_path / "ck" / "events.out.tfevents.1").write_bytes(b"a curve")
+    (tmp_path / "same_ck").symlink_to("ck")
     os.link(tmp_path / "d.csv", tmp_path / "twin.csv")
     return tmp_path
 
@@ -48,12 +56,32 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "ask table_neural.anyorder size --plot table_neural.anyorder",
         "fill table_neural.anyorder d.csv -o d.csv",
         "sample table_neural.anyorder -o table_neural.anyorder",
+        "fit-images pics -o pics/3.png",
+        "fit-images pics -o new.anyorder --log pics/more/4.png",
+        "fit d.csv -o ck/standard.checkpoint --checkpoint ck",
+        "fit d.csv -o same_ck/standard.checkpoint --checkpoint ck",
+        "fit d.csv -o ck/new.checkpoint --checkpoint ck",
+        "fit d.csv -o new.anyorder --tensorboard ck --log ck/events.out.tfevents.1",
     ],
 )
 def test_nothing_that_is_read_is_written_over(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert "would be lost" in refused(capsys, *line.split())
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_may_keep_its_model_beside_its_checkpoints(folder: Path) -> None:
+    check_apart({"out": Path("ck/m.anyorder"), "log": Path("ck/log.jsonl"), "checkpoint": Path("ck")})
+    check_apart({"out": Path("pics/m.anyorder"), "pictures": Path("pics")})
+
+
+def test_a_folder_of_any_content_can_be_written_into(folder: Path) -> None:
+    (folder / "ck" / "anyorder").mkdir()
+    before = sorted((folder / "ck").iterdir())
+    check_folder(folder / "ck", "--checkpoint")
+    check_folder(folder / "ck" / "new", "--checkpoint")
+    assert run_folder(folder / "ck") == folder / "ck"
+    assert sorted((folder / "ck").iterdir()) == before
 
 
 def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,7 +91,6 @@ def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 READ = {"model", "table", "corpus", "pictures", "file", "mask", "queries", "held_out", "config", "costs"}
-FOLDERS = {"checkpoint", "tensorboard"}
 
 
 def test_every_path_of_every_command_is_known_as_read_or_written() -> None:
@@ -71,4 +98,4 @@ def test_every_path_of_every_command_is_known_as_read_or_written() -> None:
     for name, command in COMMANDS.items():
         for parameter in inspect.signature(with_check(command, check_apart)).parameters.values():
             if "Path" in str(parameter.annotation):
-                assert parameter.name in READ | FOLDERS | set(WRITTEN), f"anyorder {name}: list {parameter.name!r}"
+                assert parameter.name in READ.union(FOLDERS, WRITTEN), f"anyorder {name}: list {parameter.name!r}"

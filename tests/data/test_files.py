@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import sys
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from anyorder.data.delimited import _pieces, _Text
 from anyorder.data.files import read_table, write_table
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path
@@ -77,6 +79,18 @@ def test_spaces_given_delimiter_and_single_column(tmp_path: Path) -> None:
 def test_encodings_and_decimal_comma(tmp_path: Path) -> None:
     assert read(tmp_path, b"\xef\xbb\xbfa,b\n1,2\n").columns.tolist() == ["a", "b"]
     assert read(tmp_path, "größe,b\n1,ü\n".encode("utf-16")).columns.tolist() == ["größe", "b"]
+    long = "größe,b\n" + "1,😀ü\n" * 30_000  # a head that ends in the middle of a character is no damage
+    for encoding in ("utf-16", "utf-8"):
+        for shift in range(4):
+            assert (read(tmp_path, ("x" * shift + long).encode(encoding))["b"] == "😀ü").all()
+    damaged = "größe,b\n1,ü\n".encode("utf-16")
+    for content in (
+        damaged[:-1],
+        damaged.replace("ü\n".encode("utf-16-le"), b"\x00\xd8\n\0"),
+        long.encode("utf-16")[:-4] + b"\x00\xdc\n\0",
+    ):
+        with pytest.raises(UserError, match=r"not UTF-16 text \(.* at byte \d+\); save it as UTF-8"):
+            read(tmp_path, content)
     frame = read(tmp_path, "preis;name\n1,5;a,b\n-2;c\n")
     assert frame["preis"].tolist() == [1.5, -2.0]
     assert frame["name"].tolist() == ["a,b", "c"]
@@ -298,3 +312,13 @@ def test_parquet_with_flipped_bits_is_refused_or_the_same(tmp_path: Path) -> Non
         path.write_bytes(damaged)
         with contextlib.suppress(UserError):
             read_table(path)
+
+
+def test_readers_that_take_turns_leave_the_filters_of_warnings_alone(tmp_path: Path) -> None:
+    before = list(warnings.filters)
+    texts = [_Text(lambda: io.BytesIO(b"a,b\n1,2\n3,4\n"), "it") for _ in range(2)]
+    first, second = (_pieces(text, ",", ["a", "b"], 1) for text in texts)
+    assert len(next(first)) == len(next(second)) == 1
+    assert warnings.filters == before  # between two pieces the caller's own code runs
+    assert len(list(first)) == len(list(second)) == 1
+    assert warnings.filters == before

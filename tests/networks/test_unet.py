@@ -254,6 +254,9 @@ def test_mistakes_are_named() -> None:
         UNet(Layout((2,) * 4, (1,) * 4, (0,) * 4, (4,)))
     with pytest.raises(UserError, match="multiples of 4"):
         UNet(picture_layout(), channels=6)
+    for wrong in (1, -5, 2.0, (5, 5), "5", None):
+        with pytest.raises(UserError, match="coupled"):
+            small(colour_layout(), coupled=wrong)
     with pytest.raises(UserError, match="halved 3 times"):
         UNet(picture_layout(), levels=4)
     with pytest.raises(UserError, match="attention"):

@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.interrupt import deferred_interrupt, deferred_once_begun
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -40,3 +40,21 @@ def test_handlers_come_back() -> None:
         assert signal.getsignal(signal.SIGINT) != before[0]  # the inner one takes nothing away
         raise ValueError
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
+def test_once_begun_it_is_deferred_to_the_end_of_the_whole() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with deferred_once_begun():
+        assert signal.getsignal(signal.SIGTERM) == before  # nothing has begun yet
+        with deferred_interrupt():
+            os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGTERM)  # between two parts none of them interrupts
+        with deferred_interrupt() as second:
+            assert second.requested
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == before
+    with deferred_interrupt():
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before

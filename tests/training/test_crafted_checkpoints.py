@@ -34,6 +34,14 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (lambda tensors, header: header.pop("progress"), "the entry 'progress' is missing"),
         (lambda tensors, header: header["progress"].update(step="many"), "progress: step: 'many' is no int"),
         (lambda tensors, header: header["progress"].update(odd=1), "progress: "),
+        (lambda tensors, header: header["progress"].update(diverged=10**9), "progress: diverged must be .* 6 at most"),
+        (lambda tensors, header: header["progress"].update(falls=-(10**9)), "progress: falls must be .* 0 or more"),
+        (lambda tensors, header: header["progress"].update(step=10**400), "progress: step must be"),
+        (lambda tensors, header: header["progress"].update(best_step=41), "progress: best_step must be .* 40 at most"),
+        (lambda tensors, header: header["progress"].update(seconds=-1e300), "progress: seconds must be"),
+        (lambda tensors, header: header["progress"].update(seconds=10**400), "progress: seconds must be"),
+        (lambda tensors, header: header["progress"].update(best=float("inf")), "progress: best must be"),
+        (lambda tensors, header: header["progress"].update(mark=float("nan")), "progress: mark must be"),
         (lambda tensors, header: tensors.pop("model/network.leave.bias"), "model: the tensor 'network.leave.bias' is"),
         (lambda tensors, header: tensors["best/network.leave.bias"].fill_(torch.nan), "best: .* not finite"),
         (lambda tensors, header: tensors.update({"average/odd": torch.zeros(3)}), "average: the tensor 'odd' is there"),
@@ -53,6 +61,15 @@ def test_what_is_wrong_is_named(checkpoint: Path, tmp_path: Path, change: Change
     with pytest.raises(UserError, match=problem) as error:
         small_trainer().resume(made)
     assert str(made) in str(error.value)
+
+
+def test_moments_may_be_large(checkpoint: Path, tmp_path: Path) -> None:
+    """The square of a gradient is soon beyond what any weight comes to."""
+    tensors, header = read_tensors(checkpoint)
+    tensors["optimizer/0/exp_avg_sq"].fill_(1e12)
+    tensors["model/network.leave.bias"].fill_(1e12)
+    write_tensors(tmp_path / "large.checkpoint", tensors, header)
+    small_trainer().resume(tmp_path / "large.checkpoint")
 
 
 def test_a_sound_one_is_resumed(checkpoint: Path) -> None:

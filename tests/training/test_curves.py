@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anyorder.errors import UserError
-from anyorder.training.curves import JsonLines, TensorBoard
+from anyorder.training.curves import JsonLines, TensorBoard, _quiet_threads
 
 from disks import fill_up, mounted, no_file_above
 from small_runs import small_trainer
@@ -49,6 +49,18 @@ def test_a_last_line_without_its_end_is_kept(tmp_path: Path) -> None:
     log.write_text(WHOLE.rstrip())
     JsonLines(log).forget("mine", 20)
     assert log.read_text() == WHOLE
+
+
+def test_a_curve_that_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "curve.jsonl"
+    log.write_text(WHOLE)
+
+    def closed(self: Path, **_: object) -> str:  # root may read every file
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "read_text", closed)
+    with pytest.raises(UserError, match=r"curve.jsonl' cannot be read \(Permission denied\)"):
+        JsonLines(log).forget("mine", 10)
 
 
 NESTED = "[" * 100_000
@@ -118,3 +130,28 @@ def test_places_that_cannot_be_written_are_found_at_once(tmp_path: Path) -> None
         TensorBoard(tmp_path / "file")
     with pytest.raises(UserError, match="cannot be made"):
         TensorBoard(tmp_path / "file" / "folder")
+
+
+def test_two_curves_at_once_leave_the_hook_of_threads_as_it_was() -> None:
+    before = threading.excepthook
+    inside, first_leaves, second_leaves = (threading.Event() for _ in range(3))
+
+    def first() -> None:
+        with _quiet_threads():
+            inside.set()
+            first_leaves.wait(10)
+
+    def second() -> None:
+        with _quiet_threads():  # would begin while the first is inside, and end after it
+            second_leaves.wait(10)
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    inside.wait(10)
+    threads[1].start()
+    threads[1].join(0.2)
+    first_leaves.set()
+    threads[0].join()
+    second_leaves.set()
+    threads[1].join()
+    assert threading.excepthook is before

@@ -18,6 +18,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality
+from anyorder.model.checkpoint import LARGEST
 from anyorder.protocols import Canonical
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import Scores
@@ -338,3 +339,16 @@ def test_what_is_dropped_is_another_stream_than_the_rows() -> None:
     rows, dropped = (torch.rand(100, generator=generator) for generator in (one.generator, one.dropout))
     assert abs(float(torch.corrcoef(torch.stack([rows, dropped]))[0, 1])) < 0.4
     assert torch.equal(torch.rand(100, generator=again.dropout), dropped)
+
+
+def test_weights_that_could_not_be_loaded_again_are_a_divergence() -> None:
+    trainer = small_trainer()
+    trainer.run(share=0.5)
+    good = trainer.progress.best_step
+    with torch.no_grad():
+        trainer.average.get_parameter("network.enter.bias").fill_(-2 * LARGEST)
+    trainer.progress.validation = trainer.progress.best + 1
+    with pytest.warns(UserWarning, match="a weight is beyond 1e.09.: back to the weights of step"):
+        trainer._judge()
+    assert trainer.progress.diverged == 1 and trainer.progress.best_step == good
+    assert all(bool((tensor.abs() <= LARGEST).all()) for tensor in weights_of(trainer).values())

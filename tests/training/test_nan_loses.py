@@ -11,6 +11,7 @@ import pytest
 import anyorder as ao
 from anyorder.errors import UserError
 from anyorder.heads.blend import Blend
+from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.training import blending
 from anyorder.training.loop import Trainer
 
@@ -61,9 +62,11 @@ def test_a_member_of_a_blend_has_no_say_where_it_answers_nan(member: int, monkey
     model = ao.fit(table(), engine="auto", config=QUICK)
     assert np.isfinite(model.card["scores"]["held_out"])
     first = model.core.heads.of(0)
-    if isinstance(first, Blend):  # else the other member is the whole model
+    if isinstance(first, Blend):
         network, *trees = first.weights
         assert (network if member == 0 else sum(trees)) == 0
+    else:  # the other member is the whole model
+        assert isinstance(model.core.network, BoostedTrees) == (member == 0)
 
 
 def test_a_variable_that_nobody_can_score_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

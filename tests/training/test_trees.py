@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,14 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
-from anyorder.training.trees.growing import Plan, all_rows, grow_trees, grow_trial_trees, random_subsets
+from anyorder.training.trees.growing import (
+    Plan,
+    all_rows,
+    grow_trees,
+    grow_trial_trees,
+    one_after_another,
+    random_subsets,
+)
 from anyorder.training.trees.options import Clock, TreeOptions
 
 QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"threads": 1, "shown": 3000, "bins": 12}}
@@ -270,3 +279,19 @@ def test_without_time_the_trial_trees_stand_in_as_they_were_grown() -> None:
 def test_senseless_options_of_trees_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(UserError, match=f"trees: {next(iter(change))} must be"):
         TreeOptions(**change)
+
+
+def test_two_fits_grow_their_trees_one_after_the_other() -> None:
+    """Together they would share LightGBM's count of threads, which crashes a process now and then."""
+    growing = threading.Lock()
+
+    def work(job: Any) -> bool:
+        alone = growing.acquire(blocking=False)
+        time.sleep(0.01)
+        if alone:
+            growing.release()
+        return alone
+
+    with ThreadPoolExecutor(2) as pool:
+        fits = [pool.submit(one_after_another, work, [None] * 5, lambda: None) for _ in range(2)]
+        assert all(all(fit.result()) for fit in fits)

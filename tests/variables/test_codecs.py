@@ -194,3 +194,11 @@ def test_atoms_survive_float32_to_the_bit(warp: str) -> None:
         assert (codec.decode(model)[at] == frame["x"][at]).all()
         assert (codec.log_slope(model)[at] == 0).all() and (codec.log_slope(model)[~at] != 0).all()
     np.testing.assert_allclose(codec.decode(values), frame["x"], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("value", "advice"), [(3, "integer"), (2.5, "continuous"), ("2024-05-01", "continuous")])
+def test_a_value_among_whole_atoms_is_refused_with_advice(value: object, advice: str) -> None:
+    codec = LevelCodec(Variable("x", Kind.ATOMS, levels=(1, 2, 4), dtype="int64"))
+    given = np.datetime64(value) if isinstance(value, str) else value
+    with pytest.raises(UserError, match=f"is not one of its values.*kinds=.'x': '{advice}'"):
+        codec.encode(pd.Series([given], dtype=object), ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -98,18 +99,23 @@ def _reply(model: TableModel, question: Question, draws: int | None, seed: int, 
 
 def read_questions(path: Path) -> list[str]:
     """The questions of a file: its column ``question`` if it is a CSV with one, else its lines."""
-    if str(path) == "-":
-        content = sys.stdin.read()
-    elif path.is_file():
-        from anyorder.data.files import decoded
+    from anyorder.data.files import decoded
 
+    if str(path) == "-":
+        content = decoded(sys.stdin.buffer.read(), "standard input")
+    elif os.path.isfile(path):
         content = decoded(path.read_bytes(), repr(str(path)))
     else:
         raise UserError(f"there is no file {str(path)!r} with questions")
     lines = [line.strip() for line in content.splitlines()]
-    header = [name.strip() for name in next(csv_rows(lines[:1]), (0, []))[1]]
-    if "question" in header:  # a row may go over several lines
-        questions = _column(path, content, header.index("question"))
+    try:
+        header = [name.strip() for name in next(csv_rows(lines[:1]), (0, []))[1]]
+        # A row may go over several lines.
+        cells = _column(path, content, header.index("question")) if "question" in header else None
+    except csv.Error as error:
+        raise UserError(f"{str(path)!r} cannot be read as CSV: {error}") from error
+    if cells is not None:
+        questions = cells
     elif path.suffix.lower() in (".csv", ".tsv"):
         raise UserError(
             f"{str(path)!r}, row 1: no column 'question' among {', '.join(map(repr, header)) or 'its columns'}; "
@@ -124,7 +130,7 @@ def read_questions(path: Path) -> list[str]:
 
 def _column(path: Path, content: str, column: int) -> list[str]:
     """The cells of one column; an empty one is a mistake, unless nothing follows it."""
-    rows = list(csv_rows(io.StringIO(content)))[1:]
+    rows = list(csv_rows(io.StringIO(content, newline=None)))[1:]  # lines may end in a lone \r
     while rows and not any(cell.strip() for cell in rows[-1][1]):
         rows.pop()
     for line, row in rows:

@@ -56,12 +56,12 @@ def read_toml(path: Path | None) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         # The parser takes the square of the parts of a dotted key.
         if sum(line.count(".") ** 2 for line in text.splitlines()) > MOST_DOTS:
-            raise UserError(f"{str(path)!r} has keys of too many parts: a key such as training.steps has two")
+            raise UserError("it has keys of too many parts: a key such as training.steps has two")
         content = tomllib.loads(text)
         check_depth(content)
-    except OSError as error:
+    except (UserError, OSError, RecursionError) as error:
         raise UserError(f"{str(path)!r} cannot be read: {reason_of(error)}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"{str(path)!r} is not valid TOML: {reason_of(error)}") from error
     return content
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def load_any(path: Path) -> TableModel | TextModel | ImageModel:
     """The model in that file, whatever it is a model of."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # also of a name that is too long
         raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
     from anyorder.modalities.load import load as load_model
 
@@ -52,7 +53,7 @@ def write_frame(frame: pd.DataFrame, path: Path | None, *, escape_formulas: bool
 
 def read_bytes(path: Path) -> bytes:
     """What is in that file."""
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UserError(f"there is no file {str(path)!r}")
     return path.read_bytes()
 

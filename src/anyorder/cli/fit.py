@@ -13,6 +13,7 @@ from anyorder.cli.options import Missing, TableFile
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TrainingRun
 from anyorder.questions.grammar import parse_evidence, parse_names
+from anyorder.support.interrupt import deferred_once_begun
 
 
 @spelled_out
@@ -52,8 +53,9 @@ def fit(
     frame = read_frame(table, arguments.get("missing", ()))
     from anyorder.modalities.tables.fit import fit as fit_table
 
-    model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
-    run.finish(model, {"rows": len(frame), "variables": len(model.schema.names)})
+    with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
+        model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
+        run.finish(model, {"rows": len(frame), "variables": len(model.schema.names)})
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from anyorder.cli.pictures import is_array, read_pictures
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TrainingRun
 from anyorder.errors import UserError
+from anyorder.support.interrupt import deferred_once_begun
 
 
 @spelled_out
@@ -42,16 +43,17 @@ def fit_images(
     from anyorder.modalities.images.fit import fit_images as fit
 
     array = read_pictures(pictures, levels=levels, size=_size(size), colour=None if grey is None else not grey)
-    model = fit(
-        array,
-        # A folder may hold only dark pictures: its levels are still those of a byte.
-        levels=levels if levels is not None or is_array(pictures) else 256,
-        preset=preset,
-        config=read_toml(run.config),
-        **run.arguments(),
-    )
-    facts = {"pictures": model.card["data"]["pictures"], "shape": " x ".join(map(str, model.shape))}
-    run.finish(model, {**facts, "levels": model.levels, "parameters": model.card["training"]["parameters"]})
+    with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
+        model = fit(
+            array,
+            # A folder may hold only dark pictures: its levels are still those of a byte.
+            levels=levels if levels is not None or is_array(pictures) else 256,
+            preset=preset,
+            config=read_toml(run.config),
+            **run.arguments(),
+        )
+        facts = {"pictures": model.card["data"]["pictures"], "shape": " x ".join(map(str, model.shape))}
+        run.finish(model, {**facts, "levels": model.levels, "parameters": model.card["training"]["parameters"]})
 
 
 def _size(text: str | None) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ import typer
 from anyorder.cli.configuration import read_toml
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TrainingRun
+from anyorder.support.interrupt import deferred_once_begun
 
 
 @spelled_out
@@ -28,13 +29,14 @@ def fit_text(
     """Fit one model to a text: it fills holes, continues, scores and draws texts."""
     from anyorder.modalities.texts.fit import fit_text as fit
 
-    model = fit(
-        corpus,
-        length=length,
-        unit=unit,  # type: ignore[arg-type]  # checked there
-        preset=preset,
-        config=read_toml(run.config),
-        **run.arguments(),
-    )
-    facts = {"characters": model.card["data"]["characters"], "symbols": len(model.alphabet.symbols)}
-    run.finish(model, {**facts, "parameters": model.card["training"]["parameters"]})
+    with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
+        model = fit(
+            corpus,
+            length=length,
+            unit=unit,  # type: ignore[arg-type]  # checked there
+            preset=preset,
+            config=read_toml(run.config),
+            **run.arguments(),
+        )
+        facts = {"characters": model.card["data"]["characters"], "symbols": len(model.alphabet.symbols)}
+        run.finish(model, {**facts, "parameters": model.card["training"]["parameters"]})

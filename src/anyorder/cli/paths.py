@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anyorder.errors import UserError
-from anyorder.support.atomic import check_place
+from anyorder.support.atomic import check_place, check_room_in
 
 
 def check_writable(path: Path | None) -> None:
@@ -38,6 +38,9 @@ def check_picture(path: Path | None, *, exact: bool = False) -> None:
     check_writable(path)
 
 
+FOLDERS = ("checkpoint", "tensorboard")
+"""The parameters that name folders to be written into."""
+
 WRITTEN = ("out", "plot", "intervals", "strip", "film", "log", "transcript")
 """The parameters of commands that name files to be written; whatever else is a path is read."""
 
@@ -45,7 +48,8 @@ WRITTEN = ("out", "plot", "intervals", "strip", "film", "log", "transcript")
 def check_apart(paths: Mapping[str, Any]) -> None:
     """No file that a command writes is one that it reads or writes otherwise: nothing of the user's is lost.
 
-    A link to a file counts as the file.
+    A link to a file counts as the file, and a file in a folder that is read as one that is read. A run may keep its
+    model and its log beside its checkpoints, but not in their place.
     """
     named = {name: path for name, path in paths.items() if isinstance(path, Path) and str(path) != "-"}
     for name in WRITTEN:
@@ -55,6 +59,19 @@ def check_apart(paths: Mapping[str, Any]) -> None:
                 if other in WRITTEN:
                     raise UserError(f"{option} and --{other} both name {str(path)!r}: name two files")
                 raise UserError(f"{option} names {str(path)!r}, which is read and would be lost: name another file")
+            if name in named and path.is_dir() and _is_of(other, path, named[name]):
+                raise UserError(
+                    f"--{name} names {str(named[name])!r}, which {str(path)!r} holds and which would be lost: "
+                    "name another file"
+                )
+
+
+def _is_of(parameter: str, folder: Path, file: Path) -> bool:
+    """Whether a file is one of what a folder holds for the command: its pictures, or what a run writes there."""
+    if folder.resolve() not in file.resolve().parents:
+        return False
+    ours = file.suffix == ".checkpoint" or "tfevents" in file.name
+    return ours if parameter in FOLDERS else file.exists()
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -82,4 +99,4 @@ def check_folder(path: Path | None, option: str) -> None:
     if path.exists() and not path.is_dir():
         raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another path")
     there = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
-    check_place(there / "anyorder")
+    check_room_in(there)

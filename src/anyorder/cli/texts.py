@@ -203,7 +203,7 @@ def _facts(filling: Filling) -> dict[str, Any]:
 
 
 def _coloured(filling: Filling, model: TextModel) -> str:
-    """The text with its filled characters in colour, by escape sequences: those of its own are written out."""
+    """The text with its filled characters in colour, by escape sequences; those of the text are spelled out."""
     if model.alphabet.unit == "bytes":  # a character may be several positions
         return visible(filling.text, kept="\n\t")
     symbols = [visible(symbol, kept="\n\t") for symbol in filling.text]

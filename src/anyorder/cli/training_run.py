@@ -87,7 +87,8 @@ class TrainingRun:
 
     def _save(self, model: FittedModel) -> None:
         """Save the model; if the disk refuses, somewhere else, and end with an error that says where."""
-        with deferred_interrupt():  # a signal that comes now must not cost the model
+        with deferred_interrupt() as interrupt:  # a signal that comes now must not cost the model
+            interrupt.requested = False  # one that ended training is done with
             try:
                 model.save(self.out)
             except (OSError, WriteError) as error:

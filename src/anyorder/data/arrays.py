@@ -12,6 +12,7 @@ from numpy.lib import format as npy
 
 from anyorder.data.unpacking import RATIO, UNPACKED
 from anyorder.errors import UserError
+from anyorder.support.boundary import first_line
 
 PREFERRED = ("pictures", "images", "x", "train")  # of several arrays in a file
 
@@ -36,7 +37,7 @@ def read_array(path: Path) -> np.ndarray:
         if isinstance(error, UserError) and str(path) in str(error):
             raise
         # Not a list of classes: a damaged header makes NumPy and zipfile raise nearly anything.
-        raise UserError(f"cannot read an array from {str(path)!r}: {error or type(error).__name__}") from error
+        raise UserError(f"cannot read an array from {str(path)!r}: {first_line(error)}") from error
 
 
 def _array(stream: IO[bytes], most: int) -> np.ndarray:

@@ -8,9 +8,9 @@ In a table of one column a blank line is a missing cell. In wider ones it is ski
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +21,7 @@ import pandas as pd
 
 from anyorder.errors import UserError
 from anyorder.support.csv_rows import csv_rows
+from anyorder.support.filtered_warnings import warnings_set
 from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -95,11 +96,10 @@ class _Text:
             while more and len(head) < LONGEST_HEAD and not any(end in head for end in (b"\n", b"\r")):
                 more = file.read(HEAD)
                 head += more
-        strict = self.encoding != "utf-16" and not more
-        try:
-            decoded = head.decode(self.encoding, errors="strict" if strict else "ignore")
+        try:  # the head may end in the middle of a character
+            decoded = codecs.getincrementaldecoder(self.encoding)().decode(head, final=not more)
         except UnicodeDecodeError as error:
-            raise UserError(f"cannot read {source}: not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
+            raise not_text(source, error) from None
         if not decoded.strip():
             raise UserError(f"{source} is empty; expected a line of column names and lines of values")
         lines = io.StringIO(decoded, newline="").readlines()
@@ -115,15 +115,20 @@ class _Text:
     @contextmanager
     def opened(self) -> Iterator[io.TextIOWrapper]:
         """The text from its column names on."""
-        errors = "replace" if self.encoding == "utf-16" else "strict"
         with self.reopen() as file:
-            text = io.TextIOWrapper(file, encoding=self.encoding, errors=errors, newline="")
+            text = io.TextIOWrapper(file, encoding=self.encoding, newline="")
             for _ in range(self.blank):
                 text.readline()
             try:
                 yield text
             finally:
                 text.detach()
+
+
+def not_text(source: str, error: UnicodeDecodeError) -> UserError:
+    """What is said of bytes that are no text in the encoding that they seem to be in."""
+    kind = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
+    return UserError(f"cannot read {source}: not {kind} text ({error.reason} at byte {error.start}); save it as UTF-8")
 
 
 def sniff(lines: Sequence[str]) -> str:
@@ -174,9 +179,8 @@ def _pieces(text: _Text, delimiter: str, names: list[str], rows: int) -> Iterato
     """Every cell as text; lines of another length than the header's are refused, not padded or cut."""
     source = text.source
     try:
-        with warnings.catch_warnings(), text.opened() as lines:
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # "loss of data": a line is too long
-            yield from pd.read_csv(
+        with text.opened() as lines:
+            pieces = pd.read_csv(
                 lines,
                 sep=delimiter,
                 header=0,
@@ -189,13 +193,19 @@ def _pieces(text: _Text, delimiter: str, names: list[str], rows: int) -> Iterato
                 skip_blank_lines=len(names) > 1,
                 chunksize=rows,
             )
+            while True:
+                with warnings_set("error", pd.errors.ParserWarning):  # "loss of data": a line is too long
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                yield piece
     except pd.errors.ParserWarning:
         raise UserError(f"{source}: some lines have more fields than the {len(names)} column names") from None
     except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).removeprefix("Error tokenizing data. ").removeprefix("C error: ").strip()
         raise UserError(f"cannot read {source} as a table with {len(names)} columns: {reason}") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"cannot read {source}: not UTF-8 text ({error.reason}); save it as UTF-8") from None
+        raise not_text(source, error) from None
 
 
 def _refuse_short_lines(text: _Text, delimiter: str, width: int) -> None:

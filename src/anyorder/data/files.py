@@ -20,12 +20,14 @@ from typing import Any, Literal, TextIO
 
 import pandas as pd
 
-from anyorder.data.delimited import read_delimited
+from anyorder.data.delimited import not_text, read_delimited
 from anyorder.data.frames import as_pandas
 from anyorder.data.unpacking import opened, read_bytes
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path
+from anyorder.support.boundary import first_line
 from anyorder.support.csv_rows import without_formula
+from anyorder.support.paths import checked_path
 
 TEXT_SUFFIXES = {".csv": None, ".tsv": "\t", ".tab": "\t", ".txt": None, ".psv": "|"}
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -38,11 +40,11 @@ def read_table(
     """The table in a file; ``-`` reads CSV from standard input. The delimiter is found out unless given."""
     if str(path) == "-":
         return _from_bytes(sys.stdin.buffer.read(), "standard input", missing, delimiter)
-    file = Path(path)
+    file = checked_path(path)
     suffix, zipped = _suffix(file)
-    if file.is_dir():
-        raise UserError(f"cannot read {str(path)!r}: it is a folder, a file was expected")
     try:
+        if file.is_dir():
+            raise UserError(f"cannot read {str(path)!r}: it is a folder, a file was expected")
         if suffix in PARQUET_SUFFIXES:
             return _read_parquet(file)
         delimiter = delimiter or TEXT_SUFFIXES[suffix]
@@ -69,12 +71,12 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, escape_formulas: bo
     and names in CSV; read again, they have it too.
     """
     table = as_pandas(frame)
-    if escape_formulas and (str(path) == "-" or _suffix(Path(path))[0] not in PARQUET_SUFFIXES):
+    if escape_formulas and (str(path) == "-" or _suffix(checked_path(path))[0] not in PARQUET_SUFFIXES):
         table = _without_formulas(table)
     if str(path) == "-":
         table.to_csv(sys.stdout, index=False, quoting=_quoting(table))
         return
-    suffix, zipped = _suffix(Path(path))
+    suffix, zipped = _suffix(checked_path(path))
     with atomic_path(path) as beside:
         if suffix in PARQUET_SUFFIXES:
             with _parquet_errors("write", str(path)):
@@ -117,7 +119,7 @@ def decoded(content: bytes, source: str) -> str:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise UserError(f"cannot read {source}: not UTF-8 text (at byte {error.start}); save it as UTF-8") from None
+        raise not_text(source, error) from None
     if "\0" in text:
         raise UserError(f"cannot read {source}: it is not a text file")
     return text
@@ -146,8 +148,7 @@ class _parquet_errors:  # noqa: N801 (reads as a clause: with _parquet_errors(..
             raise UserError("Parquet needs the package pyarrow: pip install pyarrow") from None
         # Not a list of classes: for a damaged file pyarrow and pandas raise nearly anything.
         if isinstance(error, Exception) and not isinstance(error, FileNotFoundError | PermissionError):
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise UserError(f"cannot {self.verb} {self.path!r} as Parquet: {reason}") from None
+            raise UserError(f"cannot {self.verb} {self.path!r} as Parquet: {first_line(error)}") from None
 
 
 def _read_parquet(file: Path) -> pd.DataFrame:

@@ -9,7 +9,6 @@ large pictures only one at a time is in memory, until it is scaled down. Pillow 
 from __future__ import annotations
 
 import io
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,8 @@ import numpy as np
 from anyorder.data.images import Pictures
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path
+from anyorder.support.boundary import first_line
+from anyorder.support.filtered_warnings import warnings_set
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".pbm")
 LEAST = 4  # pixels a side
@@ -55,7 +56,7 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
     notes: dict[str, str] = {}
     kept: dict[str, Any] = {}
     sizes: dict[str, tuple[int, int]] = {}
-    colours = False
+    colours, kept_pixels = False, 0
     for path in files:
         name = str(path.relative_to(folder))
         if path.suffix.lower() not in ENDINGS:
@@ -72,7 +73,8 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
             notes[name] = said
         if size is not None and min(picture.height - size[0], picture.width - size[1]) >= 0:
             picture = _fitted(picture, *size)
-        if sum(one.height * one.width for one in kept.values()) + picture.height * picture.width <= KEPT_PIXELS:
+        if kept_pixels + picture.height * picture.width <= KEPT_PIXELS:
+            kept_pixels += picture.height * picture.width
             kept[name] = picture
     if size is None:
         size = _most_frequent(folder, sizes.values(), 3 if colours or colour else 1)
@@ -121,8 +123,7 @@ def _most_frequent(folder: Path, sizes: Collection[tuple[int, int]], channels: i
 def _reading(path: Path) -> Iterator[None]:
     """Whatever Pillow raises, in words."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd tags, and of sizes that are refused here anyway
+        with warnings_set("ignore"):  # of odd tags, and of sizes that are refused here anyway
             yield
     except UserError:
         raise
@@ -130,7 +131,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise UserError(f"no file {str(path)!r}") from None
     except Exception as error:
         # Not a list of classes: the readers of some formats raise nearly anything for a damaged file.
-        raise UserError(f"cannot be read as a picture: {error or type(error).__name__}") from error
+        raise UserError(f"cannot be read as a picture: {first_line(error)}") from error
 
 
 def open_picture(path: Path) -> Any:

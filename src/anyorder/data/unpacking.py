@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 from anyorder.errors import UserError
+from anyorder.support.boundary import first_line
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -112,5 +113,4 @@ class _Bounded(io.RawIOBase):
 
 def _damaged(path: Path, error: BaseException) -> UserError:
     kind = path.suffix.lower().removeprefix(".").replace("gz", "gzip")
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return UserError(f"cannot read {str(path)!r}: not a whole {kind} file that can be read ({reason})")
+    return UserError(f"cannot read {str(path)!r}: not a whole {kind} file that can be read ({first_line(error)})")

@@ -24,6 +24,7 @@ from anyorder.support.allowance import Allowance
 from anyorder.support.atomic import atomic_path
 from anyorder.support.boundary import field, reading
 from anyorder.support.memory import machine_memory
+from anyorder.support.paths import checked_path
 from anyorder.support.strict_json import check_finite
 
 LARGEST = 1e9  # of a weight: none comes near it in training, and sums of products of larger ones soon overflow
@@ -32,7 +33,7 @@ COPIES = 3  # of its bytes are in memory while a file is read: as read, as tenso
 
 def save_model(model: AnyOrderModel, card: dict[str, Any], path: str | Path) -> None:
     """Write the model and its training card as one ``.anyorder`` file."""
-    write_tensors(Path(path), model.state_dict(), _words(model, card))
+    write_tensors(checked_path(path), model.state_dict(), _words(model, card))
 
 
 def load_model(
@@ -42,7 +43,7 @@ def load_model(
 
     ``signed_by``: minisign's public key, or its file; the very bytes that are read must be signed with it.
     """
-    return _built(*read_tensors(Path(path), signed_by=signed_by), str(path), device)
+    return _built(*read_tensors(checked_path(path), signed_by=signed_by), str(path), device)
 
 
 def model_to_bytes(model: AnyOrderModel, card: dict[str, Any]) -> bytes:
@@ -81,7 +82,9 @@ def _built(
     return model.to(device).eval(), card
 
 
-def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+def check_tensors(
+    tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, largest: float = LARGEST
+) -> None:
     """Refuse tensors that are not those expected, by name, shape and dtype, or whose numbers are out of range."""
     for name in [*expected, *tensors]:
         if name not in tensors or name not in expected:
@@ -96,8 +99,8 @@ def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor])
             least, most = (float(end) for end in tensor.aminmax())  # NaN if any number is
             if not (math.isfinite(least) and math.isfinite(most)):
                 raise UserError(f"the tensor {name!r} holds a number that is not finite")
-            if tensor.dtype == torch.float32 and max(-least, most) > LARGEST:
-                raise UserError(f"the tensor {name!r} holds a weight beyond {LARGEST:g}, and no training makes one")
+            if tensor.dtype == torch.float32 and max(-least, most) > largest:
+                raise UserError(f"the tensor {name!r} holds a weight beyond {largest:g}, and no training makes one")
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any], *, version: int = VERSION) -> None:
@@ -109,7 +112,7 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]
 
 def read_tensors(path: Path, *, signed_by: str | Path | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; anything else is refused by name."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # also of a name that is too long
         raise UserError(f"no file {path}; check the name, or fit a model first")
     with reading(str(path)):
         with path.open("rb") as file:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anyorder.errors import UserError
+from anyorder.support.paths import checked_path
 
 ENDING = ".minisig"
 LONGEST = 10_000  # bytes: a key or a signature has some 300
@@ -30,7 +32,7 @@ def check_signature(data: bytes, path: Path, signed_by: str | Path) -> None:
     """
     key_id, key = _public_key(signed_by)
     beside = path.with_name(path.name + ENDING)
-    if not beside.is_file():
+    if not os.path.isfile(beside):
         raise UserError(f"it has no signature {beside.name!r} beside it; sign it with: minisign -Sm {path.name}")
     found = _Signature.read(beside)
     if found.key_id != key_id:
@@ -67,13 +69,13 @@ class _Signature:
 
 def _public_key(given: str | Path) -> tuple[bytes, bytes]:
     """The key's id and the key."""
-    path = Path(given)
+    path = checked_path(given)
     if isinstance(given, Path) or path.suffix == ".pub":
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise UserError(f"no file {path}; give minisign's public key, or the path of its .pub file")
         text = (_lines(path) or [""])[-1]
     else:
-        text = given.strip()
+        text = str(given).strip()
     packed = _decoded(text)
     if len(packed) != 2 + KEY_ID + KEY or packed[:2] != OF_FILE:
         raise UserError(f"signed_by must be a public key of minisign (RW...) or a path to its .pub file, got {given!r}")

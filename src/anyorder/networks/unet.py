@@ -23,6 +23,7 @@ from anyorder.networks.base import FARTHEST, MaskNetwork
 from anyorder.networks.parts.colour import CHANNELS, PER_COMPONENT, coupled
 from anyorder.networks.parts.unet_parts import FromPatches, StepEmbedding, ToPatches, norm
 from anyorder.networks.parts.unet_trunk import Trunk
+from anyorder.support.checks import check_fields
 
 
 @dataclass(eq=False)
@@ -67,8 +68,9 @@ class UNet(MaskNetwork):
             raise UserError(f"a U-Net needs variables on a grid of pixels, height x width (x channels), got {grid}")
         if self.channels < 4 or self.channels % 4 or self.entry % 4 or self.entry < 0:
             raise UserError(f"unet: channels and entry must be multiples of 4, got {self.channels} and {self.entry}")
-        if not isinstance(self.patch, int) or self.patch < 1:
-            raise UserError(f"unet: patch must be a whole number from 1 up, got {self.patch!r}")
+        check_fields(self, whole={"patch": 1, "modes": 0, "coupled": 0, "levels": 1, "blocks": 0}, section="unet")
+        if self.coupled == 1:
+            raise UserError("unet: coupled is the number of levels of a channel, 2 or more, or 0; got 1")
         if (min(grid[:2]) // self.patch).bit_length() < self.levels:  # no power of two: levels may be any number
             raise UserError(
                 f"unet: a picture of {grid[0]} x {grid[1]}, {self.patch} pixels a patch, "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyorder.errors import UserError, inside, whole
+from anyorder.support.checks import check_level
 from anyorder.variables.schema import Variable
 
 CELLS = 2048
@@ -36,8 +37,7 @@ class Described(Protocol):
 
 def highest_density(answer: Described, level: float) -> list[Any]:
     """Levels, or intervals (low, high) in the units of the data, ascending; both ends of an interval belong to it."""
-    if not inside(level, "(0, 1)"):
-        raise UserError(f"the level of a highest-density set lies between 0 and 1, got {level!r}")
+    check_level(level)
     if answer.variable.levels:
         return _levels(answer.probs(), level)
     if level > HIGHEST:

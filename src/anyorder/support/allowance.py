@@ -18,7 +18,7 @@ FREE_NUMBERS = 1 << 24
 FREE_TENSORS = 1024
 
 TIMES = 8
-"""Beyond what is free, so many times what the file has: a build makes some tensors twice, or to reckon with."""
+"""Beyond what is free, so many times what the file has: some tensors are made twice, or only to compute others."""
 
 
 @dataclass

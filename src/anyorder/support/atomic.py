@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from anyorder.errors import UserError
+from anyorder.support.paths import checked_path
 
 if sys.platform != "win32":
     import fcntl
@@ -45,8 +46,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     The content is on the disk (fsync) before the rename, and the rename itself before this returns. From its first byte
     the part can be read by nobody who cannot read ``path``.
     """
-    target = _target(path)
-    if target.exists() and not target.is_file():
+    with _refusals(path):
+        target = _target(path)
+        special = target.exists() and not target.is_file()
+    if special:
         yield target  # a device or a pipe cannot be renamed over: write straight into it
         return
     with _refusals(path):
@@ -72,10 +75,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def check_place(path: str | os.PathLike[str]) -> None:
     """Raise a :class:`WriteError` if no file can be written there, found out by writing a little beside it."""
-    target = _target(path)
-    if target.exists() and not target.is_file():
-        return
     with _refusals(path):
+        target = _target(path)
+        if target.exists() and not target.is_file():
+            return
         _remove_stale(target)
         beside, handle, _ = _new_part(target)
         try:
@@ -87,8 +90,13 @@ def check_place(path: str | os.PathLike[str]) -> None:
                 beside.unlink()
 
 
+def check_room_in(folder: str | os.PathLike[str]) -> None:
+    """Raise a :class:`WriteError` if no file can be written into this folder, whatever is in it."""
+    check_place(Path(folder) / f"anyorder-{secrets.token_hex(6)}")
+
+
 def _target(path: str | os.PathLike[str]) -> Path:
-    target = Path(os.path.realpath(path))  # a link keeps pointing where it did; its target is replaced
+    target = Path(os.path.realpath(checked_path(path)))  # a link keeps pointing where it did; its target is replaced
     if target.is_dir():
         raise WriteError(f"cannot write {str(path)!r}: it is a folder, a file name was expected")
     if not target.parent.is_dir():

@@ -25,6 +25,9 @@ class FieldError(UserError):
         self.keys = keys
         self.reason = reason
 
+    def __reduce__(self) -> tuple[type[FieldError], tuple[tuple[str, ...], str]]:
+        return type(self), (self.keys, self.reason)  # how it comes back out of a process pool
+
 
 class field:  # noqa: N801 (used like a function, in a with statement)
     """Within, errors are about this field of what is being read."""
@@ -63,6 +66,11 @@ class reading:  # noqa: N801 (used like a function, in a with statement)
         if isinstance(error, Exception):
             cause = error.__cause__ if isinstance(error, FieldError) else error
             raise UserError(f"{self.where} cannot be read: {reason_of(error)}") from cause
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what a library says of its error, or the name of the error if it says nothing."""
+    return next(filter(None, str(error).splitlines()), type(error).__name__)
 
 
 def reason_of(error: Exception) -> str:

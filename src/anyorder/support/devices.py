@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from anyorder.errors import UserError
+from anyorder.support.boundary import first_line
 
 
 def chosen_device(name: str) -> torch.device:
@@ -16,6 +17,5 @@ def chosen_device(name: str) -> torch.device:
         # In double precision, which the expert and the lattices need; a device without values ("meta") has no sum.
         torch.ones(1, device=device, dtype=torch.float64).sum().item()
     except (RuntimeError, AssertionError, TypeError, ImportError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"device {name!r} cannot be used here ({reason}); try 'auto' or 'cpu'") from error
+        raise UserError(f"device {name!r} cannot be used here ({first_line(error)}); try 'auto' or 'cpu'") from error
     return device

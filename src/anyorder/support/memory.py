@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
 from anyorder.errors import UserError
 
@@ -28,11 +31,35 @@ def check_room(name: str, count: int, numbers: int, advice: str = "ask for fewer
 
 
 def machine_memory() -> int:
-    """The bytes of memory that this machine has; where it does not tell, as many as can be addressed."""
+    """The bytes of memory that this process may have: the machine's, or its container's where that has less.
+
+    Where nobody tells, as many as can be addressed.
+    """
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
-        return sys.maxsize
+        there = sys.maxsize
+    return min([there, *_group_limits()])
+
+
+def _group_limits(groups: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Iterator[int]:
+    """The limits of the control groups that this process is in (Linux), of both versions, and of those around them."""
+    try:
+        lines = groups.read_text().splitlines()
+    except (OSError, ValueError):
+        return
+    for line in lines:
+        number, kinds, name = line.split(":", 2)
+        if number == "0" and not kinds:
+            top, limit = root, "memory.max"
+        elif "memory" in kinds.split(","):
+            top, limit = root / "memory", "memory.limit_in_bytes"
+        else:
+            continue
+        inner = PurePosixPath(name.lstrip("/"))  # within a container it may be a name that only the outside knows
+        for group in (inner, *inner.parents):
+            with suppress(OSError, ValueError):  # no such group; or "max", which is no number
+                yield int((top / group / limit).read_text())
 
 
 def _gigabytes(count: int) -> str:

@@ -221,8 +221,8 @@ def calibrate(
     """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
     seed, repeats = checked_seed(seed), whole("repeats", repeats)
     check_room("repeats", repeats, KEPT * len(frame), "hide the cells of each row less often")
-    if not all(0 < level < 1 for level in levels):
-        raise UserError(f"levels lie between 0 and 1, got {levels}")
+    for level in levels:
+        check_level(level)
     values, observed = model.encoding.encode(frame)
     observed = of_columns(model.schema, observed)
     if not observed.any():

@@ -15,6 +15,7 @@ from typing import Any
 
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path, check_place
+from anyorder.support.paths import checked_path
 from anyorder.support.strict_json import read_json
 from anyorder.training.run import run_folder
 
@@ -63,6 +64,8 @@ class JsonLines(Curve):
             text = self.path.read_text(encoding="utf-8")
             points = [read_json(line, finite=False) for line in _whole_lines(text)]
             kept = [point for point in points if point["run"] != run or point["step"] <= after]
+        except OSError as error:
+            raise UserError(f"{self.where!r} cannot be read ({error.strerror}); name another file") from error
         except (UserError, ValueError, KeyError, TypeError) as error:
             raise UserError(f"{self.where!r} exists and is no training curve; name another file") from error
         content = "".join(json.dumps(point) + "\n" for point in kept)
@@ -119,25 +122,29 @@ class TensorBoard(Curve):
                 writer.close()
 
 
+_HOOK = threading.RLock()  # of two threads that exchange the hook at once, the second would leave the wrong one behind
+
+
 @contextmanager
 def _quiet_threads() -> Iterator[None]:
     """No traceback of a disk that refuses: TensorBoard's thread gives the error to its caller as well."""
-    before = threading.excepthook
+    with _HOOK:
+        before = threading.excepthook
 
-    def hook(arguments: Any) -> None:
-        if not issubclass(arguments.exc_type, OSError):
-            before(arguments)
+        def hook(arguments: Any) -> None:
+            if not issubclass(arguments.exc_type, OSError):
+                before(arguments)
 
-    threading.excepthook = hook
-    try:
-        yield
-    finally:
-        threading.excepthook = before
+        threading.excepthook = hook
+        try:
+            yield
+        finally:
+            threading.excepthook = before
 
 
 def curves_to(log: str | Path | None, tensorboard: str | Path | None) -> list[Curve]:
     """The curves that a user asked for: a file of JSON lines, a folder for TensorBoard, both or none."""
-    curves: list[Curve] = [] if log is None else [JsonLines(Path(log))]
+    curves: list[Curve] = [] if log is None else [JsonLines(checked_path(log))]
     if tensorboard is not None:
-        curves.append(TensorBoard(Path(tensorboard)))
+        curves.append(TensorBoard(checked_path(tensorboard)))
     return curves

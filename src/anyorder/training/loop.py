@@ -5,7 +5,7 @@ far, the optimiser and its generators, one for rows and masks and one for dropou
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
 after a few such falls training ends. When training diverges (a loss, gradient or score that is not finite), the best
-weights are restored and the learning rate is halved. A disk that refuses a checkpoint or a curve does not end training.
+weights are restored and the learning rate is halved; so they are when a weight grows beyond what is ever loaded. A disk that refuses a checkpoint or a curve does not end training.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from torch import Tensor, nn
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.checkpoint import check_tensors, read_tensors, write_tensors
+from anyorder.model.checkpoint import LARGEST, check_tensors, read_tensors, write_tensors
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.atomic import WriteError
 from anyorder.support.boundary import field, reading
+from anyorder.support.checks import check_fields
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
@@ -43,6 +44,7 @@ from anyorder.training.rows import RowSource
 
 NOTICEABLE = 1e-4  # nats a step: less than this is no progress
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
+LONGEST = 10**15  # steps: a thousand years of them are fewer
 FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
 
 
@@ -177,7 +179,7 @@ class Trainer:
         length = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
         progress.step += 1
         if not bool((loss + length).isfinite()):
-            self._diverge("the loss or its gradient")
+            self._diverge("the loss or its gradient is not finite")
             return
         self.optimizer.step()
         progress.train = -loss.item()
@@ -221,9 +223,12 @@ class Trainer:
         """What follows from the last validation: the best weights so far, patience, or going back."""
         options, progress = self.options, self.progress
         if not math.isfinite(progress.validation):
-            self._diverge("the score on held-out rows")
+            self._diverge("the score on held-out rows is not finite")
             return
         if progress.validation > progress.best:
+            if not _loadable(self.average):
+                self._diverge(f"a weight is beyond {LARGEST:g}")
+                return
             self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
             progress.best, progress.best_step = progress.validation, progress.step
         if progress.validation > progress.mark + NOTICEABLE:
@@ -251,7 +256,7 @@ class Trainer:
         progress.done = progress.diverged > MOST_DIVERGENCES
         then = "training ends" if progress.done else "the learning rate is halved"
         warnings.warn(
-            f"training diverged at step {progress.step} ({what} is not finite): "
+            f"training diverged at step {progress.step} ({what}): "
             f"back to the weights of step {progress.best_step}, and {then}",
             stacklevel=2,
         )
@@ -327,18 +332,19 @@ class Trainer:
                 moments.setdefault(int(index), {})[name] = tensor
         expected = self.model.state_dict()
         for part, state in parts.items():
-            with field(part):
-                check_tensors(state, expected)
+            with field(part):  # only the best ever leave the run; of the others a later step may make less
+                check_tensors(state, expected, largest=LARGEST if part == "best" else math.inf)
         with field("optimizer"):
             weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
             for number, moment in moments.items():
                 of_weight = {"exp_avg": weights[number], "exp_avg_sq": weights[number]}
-                check_tensors(moment, {"step": torch.empty(()), **of_weight})
+                check_tensors(moment, {"step": torch.empty(()), **of_weight}, largest=math.inf)
         with field("progress"):
             restored = Progress(**progress)
             for name, value in asdict(Progress()).items():
                 if not isinstance(getattr(restored, name), (int, float) if isinstance(value, float) else type(value)):
                     raise UserError(f"{name}: {getattr(restored, name)!r:.80} is no {type(value).__name__}")
+            self._check_progress(restored)
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         self.best = parts["best"]
@@ -348,6 +354,22 @@ class Trainer:
         self.dropout.set_state(tensors[self._dropout_key])
         self.progress = restored
         self.progress.interrupted = False
+
+    def _check_progress(self, progress: Progress) -> None:
+        """Refuse numbers that no run of these options comes to: the learning rate and the budget are made of them."""
+        check_fields(
+            progress,
+            whole={"step": 0, "best_step": 0, "stale": 0, "falls": 0, "diverged": 0, "validated": -1},
+            most={
+                "step": LONGEST,
+                "best_step": progress.step,
+                "validated": progress.step,
+                "stale": self.options.patience,
+                "falls": self.options.falls + 1,
+                "diverged": MOST_DIVERGENCES + 1,
+            },
+            within={"seconds": "[0, inf)", "best": "[-inf, inf)", "mark": "[-inf, inf)"},
+        )
 
     @cached_property
     def identity(self) -> str:
@@ -363,6 +385,12 @@ class Trainer:
         for rows in (self.training, self.validation):
             rows.update(digest)
         return digest.hexdigest()
+
+
+def _loadable(model: AnyOrderModel) -> bool:
+    """Whether a file with these weights could be loaded again."""
+    weights = [tensor for tensor in model.state_dict().values() if tensor.dtype == torch.float32 and tensor.numel()]
+    return all(float(tensor.abs().max()) <= LARGEST for tensor in weights)
 
 
 def _decayed(model: AnyOrderModel, weight_decay: float) -> list[dict[str, Any]]:

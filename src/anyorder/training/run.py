@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anyorder.errors import UserError, checked_seed
-from anyorder.support.atomic import WriteError, check_place
+from anyorder.support.atomic import WriteError, check_room_in
 
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
@@ -24,5 +24,5 @@ def run_folder(path: Path, option: str = "checkpoint") -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(f"{option}: the folder {str(path)!r} cannot be made: {error.strerror}") from error
-    check_place(path / "anyorder")
+    check_room_in(path)
     return path

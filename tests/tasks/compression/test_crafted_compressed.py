@@ -15,7 +15,8 @@ import pytest
 
 import anyorder as ao
 from anyorder.errors import UserError
-from anyorder.tasks.compression import coder
+from anyorder.tasks.compression import coder, tables
+from anyorder.tasks.compression import texts as written_texts
 from anyorder.tasks.compression.cell_bytes import read_cells
 from anyorder.tasks.compression.coder import Sealed
 from anyorder.tasks.compression.tables import MAGIC as TABLE
@@ -158,6 +159,38 @@ def test_cells_that_are_all_alike_come_back_too(rows: Any, monkeypatch: pytest.M
     assert rows.decompress(rows.compress(frame)).equals(frame)
 
 
+def test_what_earlier_releases_wrote_is_read_without_padding(
+    texts: Any, rows: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coder, "FREE", 10)
+    monkeypatch.setattr(coder, "PER_BYTE", 1)
+    frame = pd.DataFrame({"kind": ["ash"] * 300})  # a single level: no bits at all
+    text = "the quick brown fox " * 20
+    for module, magics, model, content in (
+        (tables, (b"AOR1", b"AOR2"), rows, frame),
+        (written_texts, (b"AOT2", b"AOT3"), texts, text),
+    ):
+        packed = {}
+        for magic in magics:
+            with monkeypatch.context() as patch:
+                patch.setattr(module, "padded", lambda words, _: words)
+                patch.setattr(module, "MAGIC", magic)
+                packed[magic] = model.compress(content)
+        back = model.decompress(packed[magics[0]])
+        assert back.equals(content) if isinstance(content, pd.DataFrame) else back == content
+        with pytest.raises(UserError, match="at most"):
+            model.decompress(packed[magics[1]])
+
+
+def test_what_an_earlier_format_declares_is_limited_too(rows: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sealed = Sealed.read(TABLE, rows.core, rows.compress(pd.DataFrame({"kind": ["ash"] * 3})))
+    for count, problem in ((10**12, "are declared"), (coder.FREE_FORMER, "of memory")):
+        monkeypatch.setattr("anyorder.support.memory.machine_memory", lambda: 1 << 20)
+        packed = dataclasses.replace(sealed, facts={**sealed.facts, "rows": count}).written(b"AOR1", rows.core)
+        with pytest.raises(UserError, match=problem):
+            rows.decompress(packed)
+
+
 def test_another_format_is_named(texts: Any) -> None:
-    with pytest.raises(UserError, match="of format b'7', and this release reads b'2'"):
+    with pytest.raises(UserError, match="of format b'7', and this release reads b'2' and b'3'"):
         texts.decompress(b"AOT7" + texts.compress("a fox")[4:])

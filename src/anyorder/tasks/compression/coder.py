@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 from anyorder.errors import UserError, whole
 from anyorder.model import AnyOrderModel
 from anyorder.model.versions import as_version_1, digest
+from anyorder.support.memory import check_room
 from anyorder.support.strict_json import read_json
 
 HEADER = struct.Struct("<4s8sIII")  # magic, model, checksum of the content, bytes of the JSON, checksum of all the rest
@@ -35,7 +36,16 @@ DERAILED = (
     "(another processor or version of torch); decompress it there"
 )
 FREE, PER_BYTE = 100_000, 1000
-"""So many rows or characters a file may declare, and so many for each byte of the coder's: it must end some time."""
+"""A file may declare this many rows or characters, and this many more for each byte of the coder's words.
+
+Without a limit a few bytes could keep the decoder busy for ever: what is certain takes no bits.
+"""
+
+FREE_FORMER = 100_000_000
+"""What a file of an earlier format may declare. Its words were not padded, however many certain symbols they stand for.
+
+Nothing is set aside for the symbols before they are decoded, so a false number costs time and no memory.
+"""
 
 LEAST_UNPACKED = 1 << 28  # bytes that any file may unpack to; a longer one to a hundred times its length
 LZMA_MEMORY = 1 << 28  # for a dictionary of 64 MB, which the strongest preset takes
@@ -104,13 +114,14 @@ class Reader(Stream):
 class Sealed:
     """What a file holds besides the model's name: ``facts`` as JSON, some ``blobs``, the coder's ``stream``.
 
-    ``content`` is the checksum of all that is to come out again.
+    ``content`` is the checksum of all that is to come out again. ``former``: in a format whose words are not padded.
     """
 
     facts: dict[str, Any]
     stream: bytes
     content: int
     blobs: tuple[bytes, ...] = ()
+    former: bool = False
 
     def written(self, magic: bytes, model: AnyOrderModel) -> bytes:
         """The whole file."""
@@ -124,11 +135,13 @@ class Sealed:
         return HEADER.pack(*named, zlib.crc32(body, zlib.crc32(HEADER.pack(*named, 0)))) + body
 
     @classmethod
-    def read(cls, magic: bytes, model: AnyOrderModel, data: bytes) -> Sealed:
-        """Read a whole file that this model made; anything else is refused."""
-        if data[:3] == magic[:3] and data[:4] != magic:
-            raise UserError(f"these bytes are of format {data[3:4]!r}, and this release reads {magic[3:]!r}")
-        if len(data) < HEADER.size or data[:4] != magic:
+    def read(cls, magic: bytes, model: AnyOrderModel, data: bytes, *, former: bytes | None = None) -> Sealed:
+        """Read a whole file that this model made; anything else is refused. ``former``: a magic that is still read."""
+        known = [magic] if former is None else [former, magic]
+        if data[:3] == magic[:3] and data[:4] not in known:
+            read = " and ".join(repr(one[3:]) for one in known)
+            raise UserError(f"these bytes are of format {data[3:4]!r}, and this release reads {read}")
+        if len(data) < HEADER.size or data[:4] not in known:
             raise UserError("these bytes were not compressed by anyorder, or by a model of another kind of data")
         body = data[HEADER.size :]
         *named, checksum = HEADER.unpack(data[: HEADER.size])
@@ -146,13 +159,17 @@ class Sealed:
         if sum(sizes) != len(rest):
             raise UserError(f"blobs: {sum(sizes)} bytes are declared, and {len(rest)} are there")
         blobs = tuple(rest[start:end] for start, end in itertools.pairwise(itertools.accumulate(sizes, initial=0)))
-        return cls(facts, body[length:], content, blobs)
+        return cls(facts, body[length:], content, blobs, data[:4] == former)
 
-    def count(self, name: str) -> int:
-        """A fact that says how many rows or characters there are: so many as there can be in these bytes."""
+    def count(self, name: str, numbers: int = 1) -> int:
+        """A fact that says how many rows or characters there are, refused if these bytes cannot hold that many.
+
+        ``numbers``: so many of them are kept for each row or character while it is decoded.
+        """
         count = whole(name, self.facts[name], 0)
-        if count > (most := FREE + PER_BYTE * len(self.stream)):
+        if count > (most := (FREE_FORMER if self.former else FREE) + PER_BYTE * len(self.stream)):
             raise UserError(f"{name}: {count} are declared, and {len(self.stream)} bytes hold {most} at most")
+        check_room(name, count, numbers, "decompress it on a larger one")
         return count
 
     def check(self, content: int) -> None:

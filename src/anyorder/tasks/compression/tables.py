@@ -38,7 +38,7 @@ from anyorder.tasks.compression.cell_bytes import distinct_cells, read_cells, wr
 from anyorder.tasks.compression.coder import DERAILED, Reader, Sealed, Stream, Writer, padded
 from anyorder.variables.cells import Series
 
-MAGIC = b"AOR1"
+MAGIC, FORMER = b"AOR2", b"AOR1"
 ROWS = 1024  # rows that are walked together: part of the format, since it decides how sums are rounded
 ONE_STAGE = 256  # longer dictionaries are coded by blocks
 LEAST = 1e-9  # of the probability of a value: what the model rules out can still be written
@@ -105,11 +105,12 @@ def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
 def decompress_table(model: AnyOrderModel, data: bytes) -> pd.DataFrame:
     """The rows that :func:`compress_table` compressed with this model."""
     with reading("the compressed table"):
-        return _decompressed(model, Sealed.read(MAGIC, model, data))
+        return _decompressed(model, Sealed.read(MAGIC, model, data, former=FORMER))
 
 
 def _decompressed(model: AnyOrderModel, sealed: Sealed) -> pd.DataFrame:
-    rows, labels = sealed.count("rows"), sealed.facts["columns"]
+    labels = sealed.facts["columns"]
+    rows = sealed.count("rows", 2 * len(labels))
     names = [str(label) for label in labels]
     if len(set(names)) != len(names):
         raise UserError("columns: their names must differ")
@@ -118,9 +119,13 @@ def _decompressed(model: AnyOrderModel, sealed: Sealed) -> pd.DataFrame:
     indices: dict[str, np.ndarray] = {}
     for name, cells, aside in zip(names, sealed.blobs[::3], sealed.blobs[2::3], strict=True):
         dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells, rows))
-        entries[name] = _array(aside) if aside else np.full(rows, -1)
-        if len(dictionaries[name].values):  # which cells are coded is known beforehand; the reader tells what they are
-            indices[name] = np.where(entries[name] < 0, 0, -1)
+        # Which cells are coded is known beforehand; the reader tells what they are. Zeros take no memory until they are
+        # overwritten, and decoding stops soon where the number of rows is a false one.
+        entries[name] = _array(aside) if aside else np.zeros(rows, dtype=np.int64)
+        if len(dictionaries[name].values):
+            indices[name] = np.where(entries[name] < 0, 0, -1) if aside else np.zeros(rows, dtype=np.int64)
+        elif not aside and rows:
+            raise UserError(f"the column {name!r:.80} has {rows} rows and nothing that says what is in them")
     values = {name: dictionaries[name].values for name in indices}
     _code(model, values, indices, rows, Reader(sealed.stream))
     checksum, columns = _checksum(rows), {}

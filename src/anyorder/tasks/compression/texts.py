@@ -32,7 +32,7 @@ from anyorder.support.boundary import reading
 from anyorder.support.threads import torch_threads
 from anyorder.tasks.compression.coder import Reader, Sealed, Stream, Writer, padded
 
-MAGIC = b"AOT2"
+MAGIC, FORMER = b"AOT3", b"AOT2"
 ROWS = 128  # windows that are walked together: part of the format, since it decides how sums are rounded
 
 
@@ -50,7 +50,7 @@ def compress_text(model: AnyOrderModel, alphabet: Alphabet, text: str, *, calls:
 def decompress_text(model: AnyOrderModel, alphabet: Alphabet, data: bytes) -> str:
     """The text that :func:`compress_text` compressed with this model."""
     with reading("the compressed text"):
-        sealed = Sealed.read(MAGIC, model, data)
+        sealed = Sealed.read(MAGIC, model, data, former=FORMER)
         codes = np.zeros(sealed.count("count"), dtype=np.int64)
         starts = sealed.facts.get("starts")
         if starts is not None and starts != sorted({*starts, 0} & set(range(model.variables))):
@@ -103,10 +103,10 @@ def _features(
 
 def _batches(count: int, length: int) -> Iterator[Int[np.ndarray, "rows length"]]:
     """The positions of the windows that are walked together; -1 beyond the end of the text."""
-    positions = np.arange(-(-count // length) * length).reshape(-1, length)
-    positions = np.where(positions < count, positions, -1)
-    for start in range(0, len(positions), ROWS):
-        yield positions[start : start + ROWS]
+    windows = -(-count // length)
+    for start in range(0, windows, ROWS):
+        positions = np.arange(start * length, min(start + ROWS, windows) * length).reshape(-1, length)
+        yield np.where(positions < count, positions, -1)
 
 
 def _set_aside(alphabet: Alphabet, text: str, codes: Int[np.ndarray, " positions"]) -> dict[str, Any]:

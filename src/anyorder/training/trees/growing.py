@@ -10,6 +10,7 @@ better than one: members of a blend.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,8 +32,12 @@ from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeO
 from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
+J = TypeVar("J")
 STRIDE = 5  # rounds between two looks at the held-out rows
 PATIENCE = 3  # looks without progress before growth ends
+# Boosters that are trained at the same time share LightGBM's global count of threads, and a process that does so
+# crashes now and then. So one variable's trees are grown after another's, in all fits of the process.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def grow_trial_trees(
     A variable for which no time is left answers with its marginal.
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
-    grown = _all(lambda job: job.trial(held_out), jobs, advance)
+    grown = one_after_another(lambda job: job.trial(held_out), jobs, advance)
     questions, trees = [job.questions for job in jobs], [own for own, _ in grown]
     network = _network(heads, layout, jobs, questions, trees)
     return TrialTrees(list(heads), network, questions, trees, [plans for _, plans in grown])
@@ -95,7 +100,7 @@ def grow_trees(
     Those must have the same heads. Their questions come with them: other rows may part the bins otherwise.
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
-    grown = _all(lambda job: job.grown(plans[job.index]), jobs, advance)
+    grown = one_after_another(lambda job: job.grown(plans[job.index]), jobs, advance)
     questions = [job.questions for job in jobs]
     trees = []
     for index, own in enumerate(grown):
@@ -126,12 +131,12 @@ def _jobs(
     return [_Job(head, index, layout.partners, columns, rows, options, seed, clock) for index, head in enumerate(heads)]
 
 
-def _all(work: Callable[[_Job], T], jobs: Sequence[_Job], advance: Callable[[], None]) -> list[T]:
-    # One after the other: boosters that are trained at the same time share LightGBM's global count of threads, and a
-    # process that does so crashes now and then.
+def one_after_another(work: Callable[[J], T], jobs: Sequence[J], advance: Callable[[], None]) -> list[T]:
+    """The work done for every job, while no other fit of this process does any."""
     results: list[T] = []
     for job in jobs:
-        results.append(work(job))
+        with _ONE_AT_A_TIME:
+            results.append(work(job))
         advance()
     return results
 

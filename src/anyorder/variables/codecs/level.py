@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anyorder.errors import UserError, nearest
+from anyorder.errors import UserError, inside, nearest
 from anyorder.variables import hints
 from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, distinct, key, missing_cells, numbers, plain, refuse
 from anyorder.variables.codecs.base import Codec, Space, WarpName
@@ -118,7 +118,7 @@ class LevelCodec(Codec):
         levels, name = self.variable.levels, self.variable.name
         if self.variable.kind is not Kind.ATOMS:
             return nearest(value, levels, noun="values")
-        whole = all(float(level).is_integer() for level in levels) and float(value).is_integer()
+        whole = all(inside(each, "(-inf, inf)") and float(each).is_integer() for each in (*levels, value))
         others = hints.kind(name, "integer" if whole else "continuous")
         return f"valid values: {', '.join(map(str, levels))}. If it can take others, fit with {others}"
 
