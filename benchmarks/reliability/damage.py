@@ -337,7 +337,7 @@ def _parquet(data: bytes, rng: Generator) -> bytes:
 
 
 def _cells_flipped(data: bytes, rng: Generator) -> bytes:
-    """Bits at the end of a column: cells, which the checksum of their page covers (that of its header does not exist)."""
+    """Bits at the end of a column: cells, which the checksum of their page covers, unlike its header."""
     import pyarrow.parquet
 
     group = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
