@@ -82,9 +82,7 @@ def _built(
     return model.to(device).eval(), card
 
 
-def check_tensors(
-    tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, largest: float = LARGEST
-) -> None:
+def check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor], *, largest: float = LARGEST) -> None:
     """Refuse tensors that are not those expected, by name, shape and dtype, or whose numbers are out of range."""
     for name in [*expected, *tensors]:
         if name not in tensors or name not in expected:

@@ -5,7 +5,8 @@ far, the optimiser and its generators, one for rows and masks and one for dropou
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
 after a few such falls training ends. When training diverges (a loss, gradient or score that is not finite), the best
-weights are restored and the learning rate is halved; so they are when a weight grows beyond what is ever loaded. A disk that refuses a checkpoint or a curve does not end training.
+weights are restored and the learning rate is halved; so they are when a weight grows beyond what is ever loaded. A disk
+that refuses a checkpoint or a curve does not end training.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Kind(StrEnum):
 
 
 LARGEST = 1e300
-"""Numbers beyond are too large to reckon with: their differences are no longer floats."""
+"""Numbers beyond are too large to compute with: their differences are no longer floats."""
 
 MOST_VARIABLES = 1 << 18
 """As many as a grey picture of 512 x 512 has pixels. A repeated variable is one line in a file, whatever its grid."""
