@@ -336,6 +336,19 @@ def _parquet(data: bytes, rng: Generator) -> bytes:
     return bytes(content)
 
 
+def _cells_flipped(data: bytes, rng: Generator) -> bytes:
+    """Bits at the end of a column: cells, which the checksum of their page covers, unlike its header."""
+    import pyarrow.parquet
+
+    group = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata.row_group(0)
+    column = group.column(int(rng.integers(group.num_columns)))
+    end = column.data_page_offset + column.total_compressed_size
+    if column.has_dictionary_page:
+        end = column.dictionary_page_offset + column.total_compressed_size
+    start = end - min(16, (end - column.data_page_offset) // 4)
+    return data[:start] + flipped(data[start:end], b"", rng) + data[end:]
+
+
 CRAFTED: dict[str, dict[str, Crafted]] = {
     "tensors": TENSORS,
     "coded": CODED_FILES,
@@ -352,4 +365,5 @@ CRAFTED: dict[str, dict[str, Crafted]] = {
     "csv": {"other cells": _csv},
     "text": {"other text": _text},
     "parquet": {"other content": _parquet},
+    "our parquet": {"cells flipped": _cells_flipped},
 }

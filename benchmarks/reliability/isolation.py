@@ -27,6 +27,7 @@ Case = TypeVar("Case")
 FAILED, CRASHED, HUNG, MEMORY = "failed", "crashed", "hung", "memory"
 FAULTS = (FAILED, CRASHED, HUNG, MEMORY)
 SPARE = 3 << 30  # bytes of addresses that a worker may take beyond what it has: less than the machine has left
+KEPT = 300.0  # megabytes that a worker may keep from its cases: more would hide what the next ones take
 START = 60.0  # seconds that a worker may take to start
 
 
@@ -120,7 +121,7 @@ class _Worker(Generic[Case]):
             if not pipe.poll(self.limits.seconds):
                 self.end()
                 return Verdict(case, HUNG, f"no end after {self.limits.seconds:g} s", self.limits.seconds, 0.0)
-            outcome, detail, seconds, megabytes = pipe.recv()
+            outcome, detail, seconds, megabytes, kept = pipe.recv()
         except (EOFError, OSError):
             self.process.join(5)
             code = self.process.exitcode
@@ -130,6 +131,8 @@ class _Worker(Generic[Case]):
         if megabytes > self.limits.megabytes:
             self.end()  # the next case gets a process that holds nothing
             outcome, detail = MEMORY, f"{outcome} with more than {self.limits.megabytes:g} MB; {detail}"
+        elif kept > KEPT:
+            self.end()
         return Verdict(case, outcome, detail, seconds, megabytes)
 
     def _started(self) -> Connection:
@@ -159,6 +162,7 @@ def _serve(pipe: Connection, work: Work[Any]) -> None:
     taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (taken + SPARE, taken + SPARE))
     pipe.send("ready")
+    at_first = resident()
     while True:
         try:
             case = pipe.recv()
@@ -171,13 +175,19 @@ def _serve(pipe: Connection, work: Work[Any]) -> None:
         except BaseException:  # noqa: BLE001 (an exit is a finding like any other)
             outcome, detail = FAILED, traceback.format_exc()
         seconds = time.monotonic() - began
-        pipe.send((outcome, detail, seconds, max(0.0, _peak() - before)))
+        pipe.send((outcome, detail, seconds, max(0.0, _peak() - before), resident() - at_first))
 
 
 def _reset_peak() -> float:
     with suppress(OSError):  # without it, peaks are those since the process began
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return _peak()
+
+
+def resident() -> float:
+    """The megabytes that this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize() / 1e6
 
 
 def _peak() -> float:

@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import anyorder as ao
 
 from common import Json, Record, Smoke, print_rows
+from isolation import resident
 from questions import frame
 
 TIMES = ("questions", "model", "variables", "distributions", "modalities/tables")
@@ -98,12 +99,6 @@ def bits(answer: Any) -> str:
 
 def _bits_of_cell(cell: Any) -> str:
     return float(cell).hex() if isinstance(cell, float | np.floating) else repr(cell)
-
-
-def resident() -> float:
-    """The megabytes that this process holds now."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * 4096 / 1e6
 
 
 def main(

@@ -21,7 +21,7 @@ import torch
 import anyorder as ao
 from anyorder.cli.configuration import read_configuration, read_toml
 from anyorder.cli.pictures import read_pictures
-from anyorder.data.files import read_table
+from anyorder.data.files import read_table, write_table
 from anyorder.data.images import read_idx
 from anyorder.data.tables import prepare
 from anyorder.data.text import read_corpus
@@ -49,7 +49,7 @@ RELEASED = Path(__file__).resolve().parents[2] / "tests" / "files" / "v1"
 class Kind:
     """One whole file: how to write it, and how a file in its place is opened and asked.
 
-    ``family`` is the row of the figures; ``sealed``: a checksum of ours protects it, so that damage must be noticed.
+    ``family`` is the row of the figures; ``sealed``: a checksum protects all of it, so that damage must be noticed.
     ``form`` says what can be crafted: ``tensors``, ``coded`` (compressed), ``json``, ``lines``, ``toml`` or how the
     format is called.
     """
@@ -304,6 +304,10 @@ def _frame(path: Path) -> None:
         ao_table.to_csv(path, index=False, compression=gz, sep="\t" if ".tsv" in path.name else ",")
 
 
+def _our_parquet(path: Path) -> None:
+    write_table(table(300), path)
+
+
 IDX = struct.pack(">HBB3I", 0, 8, 3, 12, 4, 4) + bytes(range(192))
 
 
@@ -336,7 +340,8 @@ def kinds() -> dict[str, Kind]:
         content = PRESET_TOML.format(network=network).encode()
         ask = partial(ask_preset, options=options)
         out.append(Kind("configuration", f"toml_{name}", f"{name}.toml", "toml", partial(_bytes, content=content), ask))
-    out += [Kind("table", f"table_{name}", f"table.{name}", form, _frame, ask_table_file)
+    out.append(Kind("table", "table_ours", "ours.parquet", "our parquet", _our_parquet, ask_table_file))
+    out += [Kind("table", f"table_{name}", f"table.{name}", form, _frame, ask_table_file, sealed=form == "gzip")
             for name, form in (("csv", "csv"), ("tsv", "csv"), ("csv.gz", "gzip"), ("parquet", "parquet"))]  # fmt: skip
     for name, mode, more in (
         ("grey.png", "L", {}),
@@ -356,12 +361,13 @@ def kinds() -> dict[str, Kind]:
         )
     out += [
         Kind("array", "npy", "pictures.npy", "npy", lambda path: np.save(path, pictures(8)), ask_pictures),
-        Kind("array", "npz", "pictures.npz", "zip", _npz, ask_pictures),
-        Kind("array", "idx", "pictures-idx3.gz", "gzip", partial(_bytes, content=gzip.compress(IDX, mtime=0)), ask_idx),
+        Kind("array", "npz", "pictures.npz", "zip", _npz, ask_pictures, sealed=True),
+        Kind("array", "idx", "pictures-idx3.gz", "gzip", partial(_bytes, content=gzip.compress(IDX, mtime=0)), ask_idx,
+             sealed=True),
         Kind("corpus", "corpus_txt", "corpus.txt", "text", partial(_bytes, content=CORPUS.encode()), ask_corpus),
         Kind("corpus", "corpus_xz", "corpus.xz", "xz", partial(_bytes, content=lzma.compress(CORPUS.encode())),
-             ask_corpus),
-        Kind("corpus", "corpus_zip", "corpus.zip", "zip", _zip, ask_corpus),
+             ask_corpus, sealed=True),
+        Kind("corpus", "corpus_zip", "corpus.zip", "zip", _zip, ask_corpus, sealed=True),
     ]  # fmt: skip
     return {kind.name: kind for kind in out}
 

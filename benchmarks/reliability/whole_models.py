@@ -171,9 +171,9 @@ def _of_a_table(model: Any, path: Path) -> dict[str, Callable[[], Any]]:
     first, last = model.schema.names[0], model.schema.names[-1]
     return {
         "log_prob": lambda: model.log_prob(table(2, seed=9)[[n for n in table(2).columns if n in model.schema.names]]),
-        "sample": drawn,
+        "sample": lambda: complete(drawn()),
         "log_prob of draws": lambda: scored(model.log_prob(drawn())),
-        "fill": lambda: model.fill(holes()),
+        "fill": lambda: complete(model.fill(holes())),
         "first": lambda: _summary(model[first]),
         "last": lambda: _summary(model.given({first: drawn()[first].iloc[0]})[last]),
         "configuration": lambda: TableOptions.read(read_configuration(path)[1]).to_json(),
@@ -248,6 +248,15 @@ def scored(nats: Any) -> Any:
     if not np.isfinite(np.asarray(nats, dtype=np.float64)).all():
         raise ArithmeticError(f"the log-probabilities {np.asarray(nats).tolist()} are not finite")
     return nats
+
+
+def complete(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows that were drawn or filled in: none of their cells may be missing or infinite."""
+    for name, column in rows.items():
+        odd = [cell for cell in column if pd.isna(cell) or (isinstance(cell, float) and math.isinf(cell))]
+        if odd:
+            raise ArithmeticError(f"the column {name!r} has cells that are not known or not finite: {odd}")
+    return rows
 
 
 def plain(value: Any) -> Any:

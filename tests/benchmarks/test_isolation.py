@@ -15,6 +15,9 @@ from isolation import CRASHED, FAILED, HUNG, MEMORY, Limits, verdicts
 pytestmark = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="peaks are read from Linux's /proc")
 
 
+KEPT_BYTES: list[bytes] = []
+
+
 def work(case: str) -> tuple[str, str]:
     if case == "abort":
         os.abort()
@@ -22,6 +25,11 @@ def work(case: str) -> tuple[str, str]:
         time.sleep(60)
     if case == "fill":
         return "done", str(len(b"1" * 100_000_000))
+    if case == "keep":
+        KEPT_BYTES.append(b"1" * 400_000_000)
+        return "done", str(os.getpid())
+    if case == "who":
+        return "done", str(os.getpid())
     if case == "raise":
         raise KeyError("what was raised")
     return "done", ""
@@ -45,3 +53,8 @@ def test_faults_are_told_apart() -> None:
 
 def test_no_case_is_begun_after_the_minutes() -> None:
     assert len(list(verdicts(work, ["plain"] * 50, workers=1, minutes=0.0))) == 1
+
+
+def test_a_worker_that_keeps_memory_is_replaced() -> None:
+    first, second, third, fourth = verdicts(work, ["who", "keep", "who", "who"], workers=1)
+    assert first.detail == second.detail != third.detail == fourth.detail
