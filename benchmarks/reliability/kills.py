@@ -70,11 +70,11 @@ CONFIG = """components = 3
 network = {name = "residual_mlp", width = 32, blocks = 1}
 [training]
 minutes = 5
-steps = 60
+steps = 150
 batch = 64
 validate_every = 10
 validation_queries = 100
-checkpoint_every = 0.05
+checkpoint_every = 0.02
 """
 EQUAL, OTHER = 0, 3  # how the process that looks at a model ends: the weights of the reference, or others
 

@@ -106,7 +106,8 @@ def test_curve_of_a_resumed_run_has_every_step_once(frame: pd.DataFrame, tmp_pat
 def test_killed_race_resumes_to_the_same_model(frame: pd.DataFrame, tmp_path: Path) -> None:
     whole = ao.fit(frame, seed=0, config=QUICK)
     ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run")
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"standard.checkpoint", "normal_scores.checkpoint"}
+    names = {"encodings.json", "standard.checkpoint", "normal_scores.checkpoint"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == names
     # As if the run had been killed while the second candidate was at work.
     (tmp_path / "run" / "normal_scores.checkpoint").unlink()
     again = ao.fit(frame, seed=0, config=QUICK, checkpoint=tmp_path / "run", resume=True)
