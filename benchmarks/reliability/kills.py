@@ -224,9 +224,11 @@ class Arena:
             for path in self.temporary.glob("anyorder-*/*"):
                 if self.looked_at(path, reference) not in (EQUAL, OTHER) and status == 2:
                     found.faults.append(f"the model that was saved elsewhere is broken: {path.name}")
-            # A model that could not be written to its place is kept elsewhere until its user moves it.
-            elsewhere = {name for name in self.listing() if name.startswith("temporary/anyorder-") and status == 2}
-            elsewhere = {name for name in elsewhere if not name.endswith(".part")}
+            # A model that could not be written to its place is kept elsewhere until its user moves it. A kill while it
+            # is written there leaves a part among the temporary files, which the system clears and no run looks for.
+            elsewhere = {name for name in self.listing() if name.startswith("temporary/anyorder-")}
+            if status != -signal.SIGKILL:
+                elsewhere = {name for name in elsewhere if status == 2 and not name.endswith(".part")}
             self.make_room()
             status = self.child(command.run).wait()
             if status:

@@ -13,7 +13,7 @@ import pytest
 
 from anyorder.errors import UserError
 from anyorder.support import atomic
-from anyorder.support.atomic import WriteError, atomic_path, check_place
+from anyorder.support.atomic import WriteError, atomic_path, check_place, check_room_in
 
 from disks import fill_up, mounted, no_file_above
 
@@ -196,3 +196,12 @@ def test_a_full_disk_is_found_before_work(tmp_path: Path) -> None:
         with pytest.raises(WriteError, match="No space left on device"):
             check_place(disk / "new")
         assert os.listdir(disk) == ["filler"]
+
+
+def test_the_part_of_a_probe_that_was_killed_goes_with_the_next_probe(tmp_path: Path) -> None:
+    (tmp_path / "anyorder").mkdir()
+    (tmp_path / "anyorder-probe").mkdir()  # a folder of any name is no hindrance
+    left = tmp_path / ".anyorder-probe.0123456789ab.part"
+    left.touch()
+    check_room_in(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["anyorder", "anyorder-probe"]

@@ -35,6 +35,9 @@ REFUSALS = {
 }
 
 
+PROBE = "anyorder-probe"  # what the parts of a probe are named after; there is never such a file
+
+
 class WriteError(UserError):
     """A file cannot be written: a full disk, a folder that is missing or closed to the user."""
 
@@ -77,22 +80,28 @@ def check_place(path: str | os.PathLike[str]) -> None:
     """Raise a :class:`WriteError` if no file can be written there, found out by writing a little beside it."""
     with _refusals(path):
         target = _target(path)
-        if target.exists() and not target.is_file():
-            return
-        _remove_stale(target)
-        beside, handle, _ = _new_part(target)
-        try:
-            os.write(handle, b"\n")  # a full disk has room for a name, but not for a byte
-            os.fsync(handle)
-        finally:
-            _closed(handle)
-            with suppress(FileNotFoundError):
-                beside.unlink()
+        if not target.exists() or target.is_file():
+            _write_a_little(target)
 
 
 def check_room_in(folder: str | os.PathLike[str]) -> None:
     """Raise a :class:`WriteError` if no file can be written into this folder, whatever is in it."""
-    check_place(Path(folder) / f"anyorder-{secrets.token_hex(6)}")
+    with _refusals(folder):
+        # Always the same name, so that the part of a probe that was killed is found by the next one.
+        _write_a_little(Path(os.path.realpath(checked_path(folder))) / PROBE)
+
+
+def _write_a_little(target: Path) -> None:
+    """Write a part of the target and remove it again, with those of killed processes; the target is not touched."""
+    _remove_stale(target)
+    beside, handle, _ = _new_part(target)
+    try:
+        os.write(handle, b"\n")  # a full disk has room for a name, but not for a byte
+        os.fsync(handle)
+    finally:
+        _closed(handle)
+        with suppress(FileNotFoundError):
+            beside.unlink()
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
