@@ -7,6 +7,7 @@ forked from one that has imported torch and anyorder and has not computed anythi
 from __future__ import annotations
 
 import multiprocessing
+import os
 import resource
 import signal
 import time
@@ -71,6 +72,8 @@ def verdicts(
     preload: Sequence[str] = ("torch", "anyorder"),
 ) -> Iterator[Verdict[Case]]:
     """The verdict of every case as it ends; no further case is begun once the minutes are over."""
+    # Threads that a module starts while it is imported do not come along into a fork, which then waits for them.
+    os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*preload])
     until = None if minutes is None else time.monotonic() + 60 * minutes
