@@ -419,6 +419,7 @@ def hook_steps(step: Callable[[], None]) -> None:
         setattr(atomic, name, hooked(getattr(atomic, name)))
     for name in ("replace", "write", "fsync", "fchmod"):
         setattr(os, name, hooked(getattr(os, name)))
+    # Replaced on purpose, in a process that ends with this one command.
     Path.write_bytes = write_bytes  # type: ignore[assignment, method-assign]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from anyorder.cli.configuration import LONGEST, read_configuration, read_toml
+from anyorder.cli.configuration import LONGEST_OPTIONS, read_configuration, read_toml
 from anyorder.errors import UserError
 from anyorder.model.checkpoint import load_model, save_model
 
@@ -23,7 +23,7 @@ FILES = Path(__file__).resolve().parents[1] / "files" / "v1"
         (b"a = " + b"9" * 5000, "not valid TOML"),
         (b"a = 1\na = 2", "not valid TOML"),
         (b"a = \xff", "not valid TOML"),
-        (b"# " + b"long " * (LONGEST // 5), "longer than"),
+        (b"# " + b"long " * (LONGEST_OPTIONS // 5), "longer than"),
     ],
 )
 def test_odd_toml_is_refused(tmp_path: Path, content: bytes, problem: str) -> None:

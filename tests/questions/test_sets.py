@@ -12,7 +12,7 @@ import torch
 
 import anyorder as ao
 from anyorder.distributions.region import Points
-from anyorder.errors import LONGEST, UserError
+from anyorder.errors import LONGEST_MESSAGE, UserError
 from anyorder.heads import Categorical
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec
 
@@ -90,5 +90,5 @@ def test_points_of_a_law_by_enumeration() -> None:
 
 def test_a_message_about_a_very_long_text_is_cut() -> None:
     error = UserError("no variable " + "a" * 1_000_000 + "; valid names: 'x'")
-    assert len(str(error)) < LONGEST + 10
+    assert len(str(error)) < LONGEST_MESSAGE + 10
     assert str(error).startswith("no variable aaa") and str(error).endswith("valid names: 'x'")

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 import anyorder.cli.app  # noqa: F401 (with every class of error)
-from anyorder.errors import LONGEST, UserError
+from anyorder.errors import LONGEST_MESSAGE, UserError
 from anyorder.support.boundary import FieldError, field, first_line
 
 
@@ -17,7 +17,7 @@ def classes(base: type[UserError]) -> list[type[UserError]]:
 
 @pytest.mark.parametrize("kind", classes(UserError))
 def test_errors_come_back_out_of_another_process(kind: type[UserError]) -> None:
-    for words in ("no such file", "long " * LONGEST):
+    for words in ("no such file", "long " * LONGEST_MESSAGE):
         error = FieldError(("network", "width"), words) if kind is FieldError else kind(words)
         back = pickle.loads(pickle.dumps(error))
         assert type(back) is kind

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from anyorder.errors import UserError
-from anyorder.support.checks import check_fields
+from anyorder.support.checks import check_fields, checked_seed
 
 
 @dataclass(frozen=True)
@@ -80,3 +80,15 @@ def test_a_misspelt_field_is_our_own_mistake() -> None:
 
     with pytest.raises(KeyError, match="bach"):
         check_fields(Other(), whole={"bach": 1})
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**63 - 1, np.int64(5), np.uint8(5)])
+def test_a_seed_comes_out_as_an_int(seed: int) -> None:
+    assert type(checked_seed(seed)) is int
+    assert checked_seed(seed) == seed
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 2**64, 1.5, 1.0, True, np.True_, None, "0", np.float64(2), [1]])
+def test_what_is_no_seed_is_refused(seed: object) -> None:
+    with pytest.raises(UserError, match=r"seed must be a whole number, 0 or more, got "):
+        checked_seed(seed)

@@ -17,11 +17,11 @@ def group(folder: Path, name: str, limit: str) -> None:
 
 def test_the_limits_of_control_groups_are_found(tmp_path: Path) -> None:
     groups, root = tmp_path / "cgroup", tmp_path / "root"
-    groups.write_text("5:cpu,memory:/outside/of:us\n4:cpuset:/\n0::/work/mine\n")
+    groups.write_text("5:cpu,memory:/outside/of:us\n4:cpuset:/\n0::/group/mine\n")
     group(root / "memory", "memory.limit_in_bytes", "9223372036854771712")
     group(root / "memory" / "outside" / "of:us", "memory.limit_in_bytes", "3000")
-    group(root / "work", "memory.max", "2000")
-    group(root / "work" / "mine", "memory.max", "max")
+    group(root / "group", "memory.max", "2000")
+    group(root / "group" / "mine", "memory.max", "max")
     assert sorted(memory._group_limits(groups, root)) == [2000, 3000, 9223372036854771712]
     groups.write_text("0::/unknown/here\n")
     assert list(memory._group_limits(groups, root)) == []

@@ -13,6 +13,7 @@ from anyorder.errors import UserError
 from anyorder.training.curves import JsonLines, TensorBoard, _quiet_threads
 
 from disks import fill_up, mounted, no_file_above
+from overlapping import enter_twice
 from small_runs import small_trainer
 
 
@@ -134,24 +135,5 @@ def test_places_that_cannot_be_written_are_found_at_once(tmp_path: Path) -> None
 
 def test_two_curves_at_once_leave_the_hook_of_threads_as_it_was() -> None:
     before = threading.excepthook
-    inside, first_leaves, second_leaves = (threading.Event() for _ in range(3))
-
-    def first() -> None:
-        with _quiet_threads():
-            inside.set()
-            first_leaves.wait(10)
-
-    def second() -> None:
-        with _quiet_threads():  # would begin while the first is inside, and end after it
-            second_leaves.wait(10)
-
-    threads = [threading.Thread(target=first), threading.Thread(target=second)]
-    threads[0].start()
-    inside.wait(10)
-    threads[1].start()
-    threads[1].join(0.2)
-    first_leaves.set()
-    threads[0].join()
-    second_leaves.set()
-    threads[1].join()
+    enter_twice(_quiet_threads)
     assert threading.excepthook is before

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from anyorder.cli.files import load_table_model
-from anyorder.errors import UserError, inside
+from anyorder.errors import UserError
 from anyorder.support.boundary import reason_of
+from anyorder.support.checks import inside
 from anyorder.support.strict_json import check_depth
 
-LONGEST = 1_000_000  # bytes of options
+LONGEST_OPTIONS = 1_000_000  # bytes of options
 MOST_DOTS = 10_000_000  # squares of how many are in a line, summed over the lines: a second of parsing
 
 
@@ -50,8 +51,8 @@ def read_toml(path: Path | None) -> dict[str, Any]:
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
-    if path.stat().st_size > LONGEST:
-        raise UserError(f"{str(path)!r} is longer than {LONGEST} bytes; options take a page")
+    if path.stat().st_size > LONGEST_OPTIONS:
+        raise UserError(f"{str(path)!r} is longer than {LONGEST_OPTIONS} bytes; options take a page")
     try:
         text = path.read_text(encoding="utf-8")
         # The parser takes the square of the parts of a dotted key.

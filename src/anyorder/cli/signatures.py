@@ -23,7 +23,7 @@ def with_signature(run: Callable[..., None], parameters: Sequence[Parameter], he
 
     # By name only: an option with a default may then stand before one without.
     by_name = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in parameters]
-    command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    command.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]  # where typer looks
     command.__doc__ = help_text
     return command
 

@@ -16,7 +16,8 @@ from jaxtyping import Int, UInt8
 
 from anyorder.data.origin import Origin, extract, fetch, find
 from anyorder.data.unpacking import read_bytes
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
+from anyorder.support.checks import whole
 
 Pictures: TypeAlias = UInt8[np.ndarray, "pictures height width *channels"]
 

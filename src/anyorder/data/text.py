@@ -20,7 +20,8 @@ from torch import Tensor
 
 from anyorder.data.origin import Origin, fetch, find
 from anyorder.data.unpacking import read_bytes
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
+from anyorder.support.checks import whole
 
 Unit: TypeAlias = Literal["characters", "bytes"]
 UNKNOWN = -1

@@ -21,10 +21,11 @@ from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.histograms import Joins, with_fewest
+from anyorder.support.checks import whole
 from anyorder.support.roots import first_crossing
 
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own

@@ -22,9 +22,10 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite
 from anyorder.distributions.tails import log_normal_between
-from anyorder.errors import UserError, inside
+from anyorder.errors import UserError
 from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
+from anyorder.support.checks import inside
 from anyorder.support.roots import SHARP, bracket_end, first_crossing
 from anyorder.variables.lattice import Lattice
 

@@ -12,13 +12,14 @@ import copy
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank, shared
 from anyorder.networks import Network, networks
@@ -26,11 +27,12 @@ from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query, ordered
-from anyorder.support.allowance import Allowance, MachineAllowance
+from anyorder.support.allowance import Allowance, Counted, MachineAllowance
 from anyorder.support.boundary import field
+from anyorder.support.checks import whole
 from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
-from anyorder.support.unset import Counted, WeightsUnset
+from anyorder.support.unset import WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
 from anyorder.variables.schema import Schema
@@ -118,7 +120,7 @@ class AnyOrderModel(nn.Module):
         """
         with field("encoding"):
             encoding = Encoding.from_json(description["encoding"])
-        with WeightsUnset(allowance):
+        with nullcontext() if allowance is None else Counted(allowance), WeightsUnset():
             with field("heads"):
                 heads_ = _heads(description["heads"], encoding.schema, allowance)
             with field("network"):

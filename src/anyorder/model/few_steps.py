@@ -23,10 +23,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.errors import UserError, checked_seed, nearest, positive, whole
+from anyorder.errors import UserError, nearest
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.model.sampling import Sampler
 from anyorder.query import Chain, Query, lowest, padded_left
+from anyorder.support.checks import checked_seed, positive, whole
 
 Watch: TypeAlias = Callable[[Tensor, Tensor, Tensor], None]
 """Sees every call: the values so far, which of them are known, and the network's features of all variables."""

@@ -15,10 +15,10 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.errors import checked_seed, whole
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.variables.missingness import indicators_first
 

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.errors import checked_seed
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.query import Query
+from anyorder.support.checks import checked_seed
 from anyorder.variables.missingness import indicators_first, present_first
 
 

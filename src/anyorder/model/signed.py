@@ -19,7 +19,7 @@ from anyorder.errors import UserError
 from anyorder.support.paths import checked_path
 
 ENDING = ".minisig"
-LONGEST = 10_000  # bytes: a key or a signature has some 300
+LONGEST_SIGNATURE = 10_000  # bytes: a key or a signature has some 300
 KEY_ID, KEY, SIGNATURE = 8, 32, 64  # bytes
 OF_HASH, OF_FILE = b"ED", b"Ed"  # a signature of the file's BLAKE2b hash; minisign before 0.10 signed the file itself
 TRUSTED = "trusted comment: "
@@ -84,7 +84,7 @@ def _public_key(given: str | Path) -> tuple[bytes, bytes]:
 
 def _lines(path: Path) -> list[str]:
     with path.open("rb") as file:
-        data = file.read(LONGEST)
+        data = file.read(LONGEST_SIGNATURE)
     return [line.rstrip("\r") for line in data.decode(errors="replace").rstrip("\r\n").split("\n")]
 
 

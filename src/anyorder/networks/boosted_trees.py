@@ -19,13 +19,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.networks.base import MaskNetwork
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, check_questions
 from anyorder.networks.parts.lightgbm_text import read_trees, write_trees
 from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
-from anyorder.support.checks import check_fields
+from anyorder.support.checks import check_fields, whole
 
 
 @dataclass(eq=False)

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.base import Distribution
-from anyorder.errors import UserError, checked_seed, inside, whole
+from anyorder.errors import UserError
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
-from anyorder.support.checks import check_level
+from anyorder.support.checks import check_level, checked_seed, inside, whole
 from anyorder.support.memory import check_room
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST

@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.distributions.region import Region, agreement
-from anyorder.errors import UserError, checked_seed, whole
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
@@ -32,6 +32,7 @@ from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.variables.missingness import blank_holes, with_indicators_along
 from anyorder.variables.schema import Kind

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from anyorder.errors import UserError, inside, whole
-from anyorder.support.checks import check_level
+from anyorder.errors import UserError
+from anyorder.support.checks import check_level, inside, whole
 from anyorder.variables.schema import Variable
 
 CELLS = 2048

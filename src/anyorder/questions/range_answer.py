@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
-from anyorder.errors import checked_seed, whole
 from anyorder.questions.answer import Answer, as_time, central_levels, single
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Variable

@@ -8,11 +8,19 @@ What a user asks for comes without tensors: it must fit into memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from anyorder.errors import UserError
 from anyorder.support.memory import machine_memory
+
+_SIZED = {torch.empty, torch.zeros, torch.ones, torch.randn, torch.rand}
+_METHODS = {Tensor.new_empty, Tensor.new_zeros, Tensor.new_ones}
 
 FREE_NUMBERS = 1 << 24
 """Tables that follow from the description and are in no file (positions, features of each variable): 128 MB of them."""
@@ -77,3 +85,41 @@ class MachineAllowance(Allowance):
             f"the network is too large to be trained on this machine, which has room for {self.numbers} numbers; "
             f"{self.tensors} tensors are the most: set a smaller width or fewer blocks"
         )
+
+
+class Counted(TorchFunctionMode):
+    """Within, an ``allowance`` is asked before a tensor is made out of nothing. For this thread alone."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        super().__init__()
+        self.allowance = allowance
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        options = dict(kwargs or {})
+        if (shape := _shape(func, args, options)) is not None:
+            self.allowance.take(shape)
+        return func(*args, **options)
+
+
+def _shape(func: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> tuple[int, ...] | None:
+    """The shape of the tensor that a call is about to make; None where a call makes none out of nothing."""
+    if func in _SIZED or func in _METHODS:
+        sizes = args[1:] if func in _METHODS else args
+        sizes = sizes or (options.get("size", ()),)
+        return tuple(sizes[0]) if isinstance(sizes[0], Iterable) else sizes
+    if func is torch.full:
+        return tuple(args[0] if args else options["size"])
+    if func is torch.eye:
+        return (args[0], args[-1])
+    if func is torch.arange:
+        start, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+        return (int((end - start) / step) + 1,)
+    if func is torch.linspace:
+        return (int(args[2] if len(args) > 2 else options["steps"]),)
+    return None

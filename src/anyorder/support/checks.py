@@ -1,4 +1,4 @@
-"""Options checked in one call: whole numbers, numbers in their intervals, and names among the valid ones.
+"""What a user gave, checked: whole numbers, numbers in their intervals, seeds, and options by the dozen.
 
 A dataclass says in ``__post_init__`` what its fields may hold, and a user reads what was expected and what came::
 
@@ -10,18 +10,66 @@ A dataclass says in ``__post_init__`` what its fields may hold, and a user reads
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
-from anyorder.errors import UserError, inside, nearest
-from anyorder.errors import positive as above_zero
-from anyorder.errors import whole as whole_number
+from anyorder.errors import UserError, nearest
+
+SEEDS = 2**63  # so many seeds there are: 0 and up, as torch's generators take them
+
+
+def whole(name: str, value: object, least: int = 1, most: int | None = None) -> int:
+    """``value`` as an int, where it is a whole number from ``least`` up to ``most``; NumPy's numbers are taken too."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
+    if most is not None and int(value) > most:
+        raise UserError(f"{name} must be a whole number, {most} at most, got {value!r}")
+    return int(value)
+
+
+def checked_seed(value: object) -> int:
+    """``value`` as an int, where it can start a generator: every public function checks its seed first."""
+    seed = whole("seed", value, 0)
+    if seed >= SEEDS:
+        raise UserError(f"seed must be a whole number, 0 or more, got {value!r}; the largest one is {SEEDS - 1}")
+    return seed
+
+
+def inside(value: object, interval: str) -> bool:
+    """Whether a value is a number in an interval, written as ``[0, 1)`` or ``(0, inf]``; NaN and booleans are in none.
+
+    >>> inside(0.5, "(0, 1]"), inside(0, "(0, 1]"), inside("0.5", "(0, 1]")
+    (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number that no float can hold
+        number = -math.inf if str(value).startswith("-") else math.inf
+    above = low <= number if interval[0] == "[" else low < number
+    below = number <= high if interval[-1] == "]" else number < high
+    return above and below
+
+
+def positive(name: str, value: object) -> float:
+    """``value`` as a float, where it is a finite number above zero; NumPy's numbers are taken too."""
+    if not isinstance(value, Real) or not inside(value, "(0, inf)"):
+        raise UserError(f"{name} must be a finite number above 0, got {value!r}")
+    return float(value)
 
 
 def check_level(level: object, interval: str = "(0, 1)") -> None:
     """Raise a ``UserError`` for what cannot be the probability that an interval holds."""
     if not inside(level, interval):
         raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
+
+
+# Under these names where a parameter has the other one.
+_whole, _positive = whole, positive
 
 
 def check_fields(
@@ -47,10 +95,10 @@ def check_fields(
     unset = {entry.name for entry in fields if "None" in str(entry.type) and values[entry.name] is None}
     for name, least in (whole or {}).items():
         if name not in unset:
-            whole_number(prefix + name, values[name], least, (most or {}).get(name))
+            _whole(prefix + name, values[name], least, (most or {}).get(name))
     for name in positive:
         if name not in unset:
-            above_zero(prefix + name, values[name])
+            _positive(prefix + name, values[name])
     for name, interval in (within or {}).items():
         if name not in unset and not inside(values[name], interval):
             raise UserError(f"{prefix}{name} must be a number in {interval}, got {values[name]!r}")

@@ -6,7 +6,7 @@ import csv
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-LONGEST = 2**31 - 1  # characters; Python's csv module refuses fields above 131,072
+LONGEST_FIELD = 2**31 - 1  # characters; Python's csv module refuses fields above 131,072
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
@@ -16,7 +16,7 @@ def csv_rows(
     """The fields of every row and the number of its last line, counted from 1; raises ``csv.Error``."""
     # The limit belongs to the process, not to a reader. Setting it back would stop other threads in the middle of their
     # files, so it stays where it is.
-    csv.field_size_limit(LONGEST)
+    csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
     for row in reader:
         yield reader.line_num, row

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from anyorder.errors import SEEDS
+from anyorder.support.checks import SEEDS
 
 DRAWS = {
     *(torch.bernoulli, torch.multinomial, torch.normal, torch.poisson, torch.rand, torch.rand_like, torch.randint),

@@ -18,11 +18,12 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.checks import whole
 from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
 from anyorder.variables.encoding import Unseen

@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from anyorder.errors import UserError, checked_seed, whole
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.support.checks import check_level
+from anyorder.support.checks import check_level, checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
 from anyorder.variables.missingness import of_columns

@@ -27,11 +27,11 @@ import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
 
-from anyorder.errors import UserError, checked_seed
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
-from anyorder.support.checks import check_level
+from anyorder.support.checks import check_level, checked_seed
 from anyorder.tasks.calibration import LEVELS
 from anyorder.tasks.hidden_cells import has_order, random_known, score_hidden_cells
 from anyorder.variables.encoding import Unseen

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from anyorder.errors import checked_seed, whole
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
 from anyorder.variables.encoding import Unseen

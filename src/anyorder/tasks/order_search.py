@@ -22,11 +22,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from anyorder.errors import UserError, checked_seed
+from anyorder.errors import UserError
 from anyorder.masking import Cardinality, Masking
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical
 from anyorder.query import Query, random_subset
+from anyorder.support.checks import checked_seed
 from anyorder.tasks.calibration import mean_over_rows
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for

@@ -28,7 +28,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from anyorder.errors import UserError, inside
+from anyorder.errors import UserError
+from anyorder.support.checks import inside
 
 
 @dataclass(frozen=True)

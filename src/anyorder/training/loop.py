@@ -46,7 +46,7 @@ from anyorder.training.rows import RowSource
 
 NOTICEABLE = 1e-4  # nats a step: less than this is no progress
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
-LONGEST = 10**15  # steps: a thousand years of them are fewer
+MOST_STEPS = 10**15  # steps: a thousand years of them are fewer
 FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
 
 
@@ -364,7 +364,7 @@ class Trainer:
             progress,
             whole={"step": 0, "best_step": 0, "stale": 0, "falls": 0, "diverged": 0, "validated": -1},
             most={
-                "step": LONGEST,
+                "step": MOST_STEPS,
                 "best_step": progress.step,
                 "validated": progress.step,
                 "stale": self.options.patience,

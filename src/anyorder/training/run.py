@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anyorder.errors import UserError, checked_seed
+from anyorder.errors import UserError
 from anyorder.support.atomic import WriteError, check_room_in
+from anyorder.support.checks import checked_seed
 
 
 def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:

@@ -71,6 +71,6 @@ def test_other_files_are_refused(transcript: Path, content: bytes, problem: str)
 
 
 def test_a_long_file_is_not_read(transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interview, "LONGEST", 100)
+    monkeypatch.setattr(interview, "LONGEST_TRANSCRIPT", 100)
     with pytest.raises(UserError, match="longer than 100 bytes"):
         resumed(transcript, MODEL, Setup())

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, UInt8
 from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures, one_array
-from anyorder.errors import UserError, checked_seed, nearest, whole
+from anyorder.errors import UserError, nearest
 from anyorder.masking.cardinality import masks_of_size
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.images.core import decoded, encoded, shades
@@ -26,6 +26,7 @@ from anyorder.model.likelihood import log_prob
 from anyorder.model.sampling import draws as drawn_rows
 from anyorder.query import Query
 from anyorder.support.boundary import field
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 
 MOST_LEVELS = 256  # of a pixel, which is a byte

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.masking import maskings
 from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.options import TextOptions
 from anyorder.protocols import protocols
+from anyorder.support.checks import whole
 
 
 def fit_text(

@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.data.text import Alphabet, Unit, Windows, holes_in
-from anyorder.errors import UserError, checked_seed, whole
+from anyorder.errors import UserError
 from anyorder.modalities.face import FittedModel
 from anyorder.modalities.texts.scores import TextScores, score_text
 from anyorder.model.few_steps import Budget, cheapest, check_calls, sampler_for, surprise_matrix
@@ -28,6 +28,7 @@ from anyorder.model.sampling import Sampler, draws, one_by_one, scored_draws, se
 from anyorder.model.speculative import Drafted
 from anyorder.query import Query
 from anyorder.support.boundary import field
+from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.compression import compress_text, decompress_text
 

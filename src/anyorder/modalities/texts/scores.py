@@ -16,10 +16,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.data.text import Windows
-from anyorder.errors import UserError, inside
+from anyorder.errors import UserError
 from anyorder.masking import Cardinality
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
+from anyorder.support.checks import inside
 
 if TYPE_CHECKING:
     from anyorder.modalities.texts.model import TextModel

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
+from anyorder.support.checks import whole
 
 
 class Split(NamedTuple):

@@ -30,7 +30,7 @@ from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, check_rules, next_question
 
 FORMAT = "anyorder interview 1"
-LONGEST = 10_000_000  # bytes of a transcript
+LONGEST_TRANSCRIPT = 10_000_000  # bytes of a transcript
 STRANGE = 1e-4  # a number with less probability beyond it, nothing else being known, is asked for twice
 
 Outcome = Literal["told", "answered", "skipped", "unknown"]
@@ -352,8 +352,8 @@ def resumed(path: Path, model: AnyOrderModel, setup: Setup, *, draws: int = DRAW
 
 
 def _resumed(path: Path, model: AnyOrderModel, setup: Setup, draws: int, seed: int) -> Interview:
-    if path.stat().st_size > LONGEST:
-        raise UserError(f"it is longer than {LONGEST} bytes, and no transcript")
+    if path.stat().st_size > LONGEST_TRANSCRIPT:
+        raise UserError(f"it is longer than {LONGEST_TRANSCRIPT} bytes, and no transcript")
     facts = read_json(path.read_text(encoding="utf-8"), finite=False)  # a budget may be infinite
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise UserError(f"it is no transcript of an interview ({FORMAT!r} is expected)")

@@ -17,13 +17,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.errors import UserError, inside, whole
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import EXACT, Estimate
 from anyorder.questions.gains import Gain, Goal, answered, expected_gains, paired_error, uncertainty_now
 from anyorder.questions.information import joint_entropy, mutual_information
 from anyorder.questions.uncertainty import uncertainty_named
+from anyorder.support.checks import inside, whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.variables.schema import Group
 

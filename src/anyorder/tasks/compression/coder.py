@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from anyorder.errors import UserError, whole
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.versions import as_version_1, digest
+from anyorder.support.checks import whole
 from anyorder.support.memory import check_room
 from anyorder.support.strict_json import read_json
 

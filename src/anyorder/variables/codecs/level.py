@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anyorder.errors import UserError, inside, nearest
+from anyorder.errors import UserError, nearest
+from anyorder.support.checks import inside
 from anyorder.variables import hints
 from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, distinct, key, missing_cells, numbers, plain, refuse
 from anyorder.variables.codecs.base import Codec, Space, WarpName
