@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
@@ -34,6 +33,7 @@ RIDGE = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 1e-4, 1e-5)
 SOFTMAX = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
 PATIENCE = 2  # weaker penalties to try after the best one so far
 PRIOR = 3.0  # residuals that are made up for each component, so that few real ones make no spike
+MOST_RESIDUALS = 5_000
 LEAST_SCALE = 1e-3  # of a number's deviation
 
 
@@ -84,12 +84,6 @@ class _Cells:
     def where(self, some: Tensor, others: Tensor) -> _Cells:
         return _Cells(self.inputs[some], self.values[some], self.judged[others], self.judged_values[others])
 
-    @cached_property
-    def gram(self) -> tuple[Float[Tensor, " used"], Float[Tensor, "used used"]]:
-        """Eigenvalues and vectors of the inputs' inner products, and of a one beside them."""
-        values, vectors = torch.linalg.eigh(self.inputs.T @ self.inputs)
-        return values.clamp(min=0), vectors
-
 
 @dataclass(frozen=True)
 class _Fold:
@@ -130,7 +124,8 @@ class _Fold:
         parts = []
         for rows, inputs, known in zip(self.rows, self.inputs, self.known, strict=True):
             there = rows.observed[:, variable]
-            parts += [self._filled(inputs[there], known[there] & used)[:, used], rows.values[there, variable].double()]
+            filled = self._filled(inputs[there], known[there], used)
+            parts += [filled, rows.values[there, variable].double()]
         return _Cells(*parts)
 
     def used(self, variable: int) -> Bool[Tensor, " inputs"]:
@@ -139,14 +134,15 @@ class _Fold:
         partner = layout.partners[variable] if layout.partners else -1
         return (self.network.owner != variable) & (self.network.owner != partner)
 
-    def _filled(self, inputs: Tensor, known: Tensor) -> Tensor:
-        mean, covariance = self.network.mean, self.network.covariance
+    def _filled(self, inputs: Tensor, known: Tensor, used: Tensor) -> Tensor:
+        """The inputs in use, scaled, each hole filled with its mean given those of its row that are there."""
+        inputs, known = inputs[:, used], known[:, used]
+        mean, covariance = self.network.mean[used], self.network.covariance[used][:, used]
         holes = (~known).any(dim=1).nonzero()[:, 0]
-        filled = inputs.clone()
         for part in holes.split(max(1, (1 << 22) // covariance.numel())):
             expected, _ = conditional_cross(mean, covariance, inputs[part], known[part])
-            filled[part] = torch.where(known[part], inputs[part], expected)
-        return (filled - mean) / self.scale
+            inputs[part] = torch.where(known[part], inputs[part], expected)
+        return (inputs - mean) / self.scale[used]
 
     def set(self, predictors: Tensor, variable: int, weight: Tensor, intercept: Tensor) -> None:
         """Put the weights of scaled inputs into the network, as weights of the inputs themselves."""
@@ -222,12 +218,13 @@ def residual_law(
 
     ``deviation``: of the number itself; no component is much narrower than it.
     """
+    residuals = residuals[:: -(-len(residuals) // MOST_RESIDUALS)] if len(residuals) else residuals
     scale = float(residuals.square().mean().sqrt()) if len(residuals) else deviation
     scale = max(scale, LEAST_SCALE * deviation)
     first = scale * torch.tensor([0.4, 1.0, 2.2], dtype=torch.float64)
     shares = torch.tensor([0.4, 0.5, 0.1], dtype=torch.float64)
     offsets, scales = torch.zeros_like(first), first
-    for _ in range(200):
+    for _ in range(60):
         standard = (residuals[:, None] - offsets) / scales
         log_parts = shares.log() - scales.log() - standard.square() / 2
         part = log_parts.softmax(dim=1)
@@ -237,7 +234,7 @@ def residual_law(
         before = scales
         offsets, shares = moved, (counts + 1) / (counts + 1).sum()
         scales = (squares / (counts + PRIOR)).sqrt().clamp(min=LEAST_SCALE * deviation)
-        if bool(((scales - before).abs() <= 1e-4 * before).all()):
+        if bool(((scales - before).abs() <= 1e-3 * before).all()):
             break
     return shares.log(), offsets, scales.log()
 
@@ -314,7 +311,7 @@ class SoftmaxRegression:
         """Newton steps from where the parameters are, until one of them would gain next to nothing."""
         # The intercepts are free but for a trace, which keeps what all classes share from wandering.
         held = torch.full((self.inputs.shape[1],), penalty, dtype=torch.float64)
-        held[-1] = 1e-3
+        held[-1] = 1e-4
         value, log_probs = self._objective(self.parameters, held)
         for _ in range(steps):
             probs = log_probs.exp()
