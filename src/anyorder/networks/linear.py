@@ -70,6 +70,7 @@ class LinearNetwork(MaskNetwork):
         self.shares: Tensor
         self.offsets: Tensor
         self.log_scales: Tensor
+        self.kept: list[str] = []
         # Numbers beyond the ends of what was seen count as these ends: a line must not run away from the data.
         self._keep("low", torch.full((layout.variables,), -1.0))
         self._keep("high", torch.full((layout.variables,), 1.0))
@@ -83,6 +84,7 @@ class LinearNetwork(MaskNetwork):
             self._keep(name, torch.zeros(reals, self.components))
 
     def _keep(self, name: str, tensor: Tensor) -> None:
+        self.kept.append(name)
         self.register_buffer(name, tensor.double())
 
     def _check_options(self) -> int:
@@ -172,8 +174,8 @@ class LinearNetwork(MaskNetwork):
         super()._load_from_state_dict(*arguments)
         if self.covariance.is_meta:
             return
-        for name, tensor in self.named_buffers():
-            if name != "mark" and not bool((tensor.abs() <= LARGEST).all()):
+        for name in self.kept:
+            if not bool((self.get_buffer(name).abs() <= LARGEST).all()):
                 raise UserError(f"linear: {name} must hold finite numbers")
         if not bool((self.low <= self.high).all() and (self.spread > 0).all()):
             raise UserError("linear: the ends of what was seen must increase, and variances be above zero")
