@@ -32,7 +32,7 @@ from anyorder.variables.missingness import without_partner
 
 SEEN_ALL = -1  # the fold of a part that may have seen every row
 MOST_FOLDS = 1000
-GATE_FEATURES = 3
+MOST_GATES, GATE_FEATURES = 100, 3
 STEEPEST = 100.0  # slope of a gate: it could rule out a member altogether
 
 
@@ -67,7 +67,7 @@ class BlendNetwork(Network):
             pairs = zip(self.members, self.layout.members, strict=True)
             trained = [networks.build(member["network"], layout=layout) for member, layout in pairs]
         self.parts = nn.ModuleList(trained)
-        self.gates = whole("gates", self.gates, 0, len(self.members))
+        self.gates = whole("gates", self.gates, 0, MOST_GATES)
         if sum(layout.width for layout in self.layout.members) + self.gates < self.layout.width:
             raise UserError("the heads of a blend read more features than its members and gates have")
         if self.gates:
@@ -97,6 +97,16 @@ class BlendNetwork(Network):
             network.slopes.copy_(slopes)
             network.telling.copy_(telling)
         return network
+
+    def only(self, numbers: Sequence[int], layout: Layout) -> BlendNetwork:
+        """A view with some of the members alone, which shares their weights and the gates."""
+        parts = self._parts
+        described = tuple(self.members[number] for number in numbers)
+        folds = tuple(self.folds[number] for number in numbers) if self.folds else ()
+        view = BlendNetwork(layout, described, folds, self.fold_count, self.gates, [parts[n] for n in numbers])
+        if self.gates:
+            view.slopes, view.telling = self.slopes, self.telling
+        return view
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)

@@ -109,8 +109,8 @@ def telling_shares(
     centred = torch.stack(columns, dim=1)
     scaled = centred / centred.square().sum(dim=0).sqrt().clamp(min=1e-9)
     squared = (scaled.T @ scaled).square().nan_to_num()
-    index = torch.tensor(owner)
-    told = torch.zeros(variables, len(owner), dtype=torch.float64).index_reduce(0, index, squared, "amax")
-    told = torch.zeros(variables, variables, dtype=torch.float64).index_reduce(1, index, told, "amax")
+    of = torch.tensor(owner)
+    rows = torch.stack([squared[of == variable].amax(dim=0) for variable in range(variables)])
+    told = torch.stack([rows[:, of == variable].amax(dim=1) for variable in range(variables)], dim=1)
     told = (told + 0.01) * others
     return told / told.sum(dim=1, keepdim=True)

@@ -182,11 +182,6 @@ def _grown_and_blended(
     models = [AnyOrderModel(encoding, network, own, protocol).eval() for own, network in grown]
     members.append(Member("trees", [AnyOrderModel(encoding, trial.network, trial.heads, protocol).eval()], models))
     with torch_threads(options.training.threads):
-        from anyorder.training.linear import fit_linear, linear_head
-        own = [linear_head(head) for head in heads]
-        nets = fit_linear(own, layout_of(encoding.schema, own), [rows], [held_out])
-        models = [AnyOrderModel(encoding, network, own, protocol).eval() for network in nets]
-        members.append(Member("linear", models, models))
         return blend(encoding, protocol, members, [held_out], seed)
 
 
