@@ -22,7 +22,7 @@ from anyorder.support.checks import whole
 from anyorder.support.registry import describe
 
 SEEN_ALL = -1  # the fold of a part that may have seen every row
-MOST_FOLDS = 1000
+MOST_FOLDS = 100
 
 
 @dataclass(eq=False)
