@@ -38,6 +38,9 @@ ENVIRONMENTS = {
     "mostlyai": Environment(
         (("torch==2.13.0",), (*FRAMES, "torch==2.13.0", "mostlyai-engine==2.7.3")), ("torchvision", "torchaudio")
     ),
+    "lace": Environment((("pandas<3", "pylace==0.10.1"),)),
+    "tabpfn": Environment((("torch==2.13.0",), ("torch==2.13.0", "tabpfn==2.2.1"))),
+    "spflow": Environment((("torch==2.13.0",), ("torch==2.13.0", "spflow==1.1.0"))),
 }
 METHODS = {
     "mean/mode": Method("sklearn", "run_constant.py", ("mean",)),
