@@ -3,10 +3,11 @@
     python benchmarks/peers/single_columns.py --json benchmarks/results/single_columns.json [--jobs 2]    (hours)
 
 Every table of ``table_sets.py`` is cut into five folds; a method learns from four and answers for the fifth, evidence
-as it is, with its holes. Classes are scored by log-loss, numbers by CRPS (the mean pinball loss over 100 levels, doubled)
-in standard deviations of the training rows. anyorder is fitted once a fold and answers all columns; the others are
-fitted for the column that is asked. Each row is tested once at most, so the difference of two methods has the paired
-error std / sqrt(rows). The verdict of a column is whether anyorder is within one such error of the best of the others.
+as it is, with its holes. Classes are scored by log-loss, numbers by CRPS (the mean pinball loss over 100 levels,
+doubled) in standard deviations of the training rows. anyorder is fitted once a fold and answers all columns; the
+others are fitted for the column that is asked. Each row is tested once at most, so the difference of two methods has
+the paired error std / sqrt(rows). The verdict of a column is whether anyorder is within one such error of the best of
+the others.
 Parts are kept in ``--work`` and made again only when the code that makes them has changed. ``--plan`` says how long it
 will take.
 """
@@ -212,9 +213,9 @@ def payload(rows: list[dict[str, Any]], folds: int, used: list[dict[str, Any]]) 
         "about": f"Log-loss of classes and CRPS of numbers (in training standard deviations) of {folds} of five folds; "
         "evidence as it is, with its holes. anyorder is one model a fold that answers all columns; the others are "
         "fitted for the one that is asked. Error: paired, over test rows. Tables labelled `tuning` were looked at "
-        "while the library was made, those labelled `unseen` were not. Logistic and ridge regression with cross-validated "
-        "strength; 500 trees (quantile forest for numbers); LightGBM with cross-validated rounds (numbers: out-of-fold "
-        "residuals, or one booster for each of 19 quantiles); TabPFN v2's regressor for numbers.",
+        "while the library was made, those labelled `unseen` were not. Logistic and ridge regression with "
+        "cross-validated strength; 500 trees (quantile forest for numbers); LightGBM with cross-validated rounds "
+        "(numbers: out-of-fold residuals, or one booster for each of 19 quantiles); TabPFN v2's regressor for numbers.",
         "seed": 0,
         "rows": counts,
         "classes_log_loss": [_without(row) for row in rows if row["kind"] == "class"],
