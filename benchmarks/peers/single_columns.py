@@ -247,7 +247,7 @@ def main(
     names = [name for name in names if not label or table_sets.label(name) == label]
     if smoke:
         chosen, folds, minutes, work = (
-            ["logistic", "linear", "forest", "anyorder"],
+            ["logistic", "linear", "anyorder"],
             1,
             smoke_data.MINUTES,
             record.beside(work),
