@@ -31,7 +31,7 @@ from anyorder.support.registry import describe
 from anyorder.variables.missingness import without_partner
 
 SEEN_ALL = -1  # the fold of a part that may have seen every row
-MOST_FOLDS = 1000
+MOST_FOLDS = 100
 MOST_GATES, GATE_FEATURES = 100, 3
 STEEPEST = 100.0  # slope of a gate: it could rule out a member altogether
 

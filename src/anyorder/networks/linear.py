@@ -181,6 +181,12 @@ class LinearNetwork(MaskNetwork):
             raise UserError("linear: the ends of what was seen must increase, and variances be above zero")
         check_covariance(self.covariance)
 
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        told = torch.zeros(self.layout.variables, dtype=torch.bool)
+        told[self.target[self.weight.cpu().any(dim=1)]] = True
+        return tuple(told.tolist())
+
     def inputs(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
     ) -> tuple[Float[Tensor, "batch inputs"], Bool[Tensor, "batch inputs"]]:

@@ -26,8 +26,8 @@ from anyorder.training.rows import Rows
 
 COMPONENTS = 3  # of the residuals of a number
 MOST_MARKS = 32  # levels of one variable that are inputs of their own: the most common ones
-MOST_ROWS = 20_000
-MOST_WORK = 200_000_000  # rows x inputs x classes of one pass over the rows
+MOST_ROWS = 6_000  # some thousand determine a line
+ROUNDS = 10  # of EM for the moments of inputs with holes
 # Penalties: of ridge, for each row; of softmax regression, in all.
 RIDGE = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 1e-3, 1e-4, 1e-5)
 SOFTMAX = (1000.0, 300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1)
@@ -48,6 +48,15 @@ def linear_head(head: Head) -> Head:
         return GaussianMixture(COMPONENTS)
 
     return head.with_family(family, np.zeros(0))
+
+
+def linear_seconds(heads: Sequence[Head], rows: int, *, holes: bool) -> float:
+    """About how long one fold takes."""
+    rows = min(rows, MOST_ROWS)
+    inputs = sum(min(head.levels - 1, MOST_MARKS) if head.levels else 1 + head.atom_count for head in heads)
+    filling = rows * (3e-5 + 1.5e-9 * inputs**3) * (ROUNDS + len(heads)) if holes else 0.0
+    work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in heads)
+    return filling + len(heads) * (0.02 + 2e-8 * inputs**3) + 1e-6 * work
 
 
 def fit_linear(
@@ -111,7 +120,7 @@ class _Fold:
         network.low.copy_(torch.where(there, seen.nan_to_num(nan=torch.inf).amin(0), network.low))
         network.high.copy_(torch.where(there, seen.nan_to_num(nan=-torch.inf).amax(0), network.high))
         pairs = [network.inputs(part.values, part.observed) for part in (rows, judged)]
-        mean, covariance = fit_moments(*pairs[0])
+        mean, covariance = fit_moments(*pairs[0], rounds=ROUNDS)
         network.mean.copy_(mean)
         network.covariance.copy_(covariance)
         # An indicator is worth a step of one half: a rare level must not count for more because it is rare.
@@ -248,8 +257,7 @@ def _fit_classes(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, 
     coded = [(_codes(head, own.values), _codes(head, own.judged_values)) for own in cells]
     fits = []
     for own, (codes, _) in zip(cells, coded, strict=True):
-        most = max(100, MOST_WORK // (own.inputs.shape[1] * classes * 100))
-        fits.append(SoftmaxRegression(own.inputs[:most], codes[:most], classes))
+        fits.append(SoftmaxRegression(own.inputs, codes, classes))
     best = [fit.parameters for fit in fits]
     least = _loss(fits, cells, coded)
     worse = 0

@@ -12,6 +12,7 @@ import torch
 
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
@@ -45,7 +46,8 @@ class TableModel(FittedModel):
     noun = "a table"
 
     def __repr__(self) -> str:
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+        state = still_improving(self.card)
+        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
