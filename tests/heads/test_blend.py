@@ -170,7 +170,7 @@ def test_levels_are_tempered_member_by_member() -> None:
 
 @pytest.mark.parametrize("extra", [((8,), ()), ((8, -1), ()), ((8, 9), (1.0,)), ((8, 9), (1.0, 0.0))])
 def test_gates_and_temperatures_must_make_sense(extra: tuple[tuple[int, ...], tuple[float, ...]]) -> None:
-    with pytest.raises(UserError, match="gates|temperatures"):
+    with pytest.raises(UserError, match=r"gates|temperatures"):
         Blend(PAIRS["levels"], (0.3, 0.7), (0, 4), *extra)
 
 

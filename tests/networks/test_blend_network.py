@@ -47,12 +47,14 @@ def test_gates_are_linear_in_what_is_known() -> None:
     torch.testing.assert_close(gates[1, 3].double(), built.slopes[3] @ nothing, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("name", "value"), [("slopes", math.nan), ("slopes", 1e9), ("telling", -0.1), ("telling", 2.0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("slopes", math.nan), ("slopes", 1e9), ("telling", -0.1), ("telling", 2.0)]
+)
 def test_damaged_gates_are_refused(name: str, value: float) -> None:
     built = network(2)
     state = {key: tensor.clone() for key, tensor in built.state_dict().items()}
     state[name].view(-1)[1] = value
-    with pytest.raises(UserError, match="gates|shares of one"):
+    with pytest.raises(UserError, match=r"gates|shares of one"):
         built.load_state_dict(state)
 
 

@@ -160,7 +160,7 @@ def test_damaged_numbers_are_refused(name: str, value: float) -> None:
     made = network()
     state = {key: tensor.clone() for key, tensor in made.state_dict().items()}
     state[name].view(-1)[1] = value
-    with pytest.raises(UserError, match="linear|positive definite"):
+    with pytest.raises(UserError, match=r"linear|positive definite"):
         made.load_state_dict(state)
 
 

@@ -55,9 +55,7 @@ def test_a_variable_with_few_cells_follows_the_others() -> None:
 
 def test_members_that_cells_rule_out_get_no_weight() -> None:
     seen, _ = cells(2_000, 0.0)
-    worse = JudgedCells(
-        torch.cat([seen.nats, seen.nats[:1] - 5.0]), seen.variable, seen.features, seen.counts
-    )
+    worse = JudgedCells(torch.cat([seen.nats, seen.nats[:1] - 5.0]), seen.variable, seen.features, seen.counts)
     assert float(fit_gates(worse, VARIABLES).weights(worse).exp()[:, 2].mean()) < 0.02
 
 

@@ -69,8 +69,13 @@ def frame(rows: int = 240) -> pd.DataFrame:
     level = np.where(x + generator.normal(size=rows) > 0, "high", "low")
     rain = np.where(generator.random(rows) < 0.4 + 0.2 * (x > 0), 0.0, np.exp(x + generator.normal(size=rows) / 2))
     table = pd.DataFrame(
-        {"x": x, "level": level, "rain": rain, "count": generator.poisson(np.exp(x / 2 + 1)),
-         "colour": generator.choice(["red", "green", "blue"], rows)}
+        {
+            "x": x,
+            "level": level,
+            "rain": rain,
+            "count": generator.poisson(np.exp(x / 2 + 1)),
+            "colour": generator.choice(["red", "green", "blue"], rows),
+        }
     )
     return table.mask(pd.DataFrame(generator.random(table.shape) < 0.1, columns=table.columns))
 

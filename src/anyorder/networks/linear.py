@@ -1,10 +1,10 @@
 r"""A linear or logistic regression for every variable, with unknown inputs integrated out in closed form.
 
 Every variable has a few predictors, linear in what the others say (numbers as they are, levels and atoms as
-indicators): $\eta = w^\top x + b$. Of a number, $\eta$ is the location, and the residual's law is a mixture of normals;
-of levels, the $\eta$ are logits. Where inputs are unknown, $\eta$ is itself normal given the known ones, with a mean $m$
-and a variance $s^2$ (:mod:`.parts.predictors`). A number's components get broader by $s^2$, which is exact; the logits
-of levels are held back as MacKay (1992) has it, and are those of the marginal once nothing is known:
+indicators): $\eta = w^\top x + b$. Of a number, $\eta$ is the location, and the residual's law is a mixture of
+normals; of levels, the $\eta$ are logits. Where inputs are unknown, $\eta$ is itself normal given the known ones, with
+a mean $m$ and a variance $s^2$ (:mod:`.parts.predictors`). A number's components get broader by $s^2$, which is exact;
+the logits of levels are held back as MacKay (1992) has it, and are those of the marginal once nothing is known:
 
 $$\mathrm{logit} = \kappa(s^2)\, m + \frac{s^2}{s_0^2}\,\delta, \qquad \kappa(s^2) = (1 + \pi s^2 / 8)^{-1/2},$$
 
@@ -130,7 +130,9 @@ class LinearNetwork(MaskNetwork):
         features each one after it stands; ``number_slot``: where a number's mixture does.
         """
         width = self.layout.width
-        target, base, later, slot, number_slot = [], [], [], [], []
+        target: list[int] = []
+        later: list[int] = []
+        base, slot, number_slot = [], [], []
         for variable, (levels, atoms) in enumerate(zip(self.layout.levels, self.atoms, strict=True)):
             classes = levels or 1 + atoms
             first = len(target)
@@ -217,4 +219,5 @@ class LinearNetwork(MaskNetwork):
             log_scales = torch.where(self.lattice[:, None], log_scales + TO_LOGISTIC, log_scales)
             means = location[:, self.logits :, None] + self.offsets
             flat[:, self.number_slot] = torch.cat([self.shares.expand_as(means), means, log_scales], dim=-1)
-        return flat.unflatten(1, (self.layout.variables, self.layout.width)).to(values.dtype)
+        features: Tensor = flat.unflatten(1, (self.layout.variables, self.layout.width))
+        return features.to(values.dtype)

@@ -174,7 +174,9 @@ def questions(held_out: Rows, partners: Sequence[int], seed: int, sets: int) -> 
     ]
 
 
-def _about(held_out: Rows, chosen: Bool[Tensor, "questions variables"], partners: Sequence[int], worth: float) -> Questions:
+def _about(
+    held_out: Rows, chosen: Bool[Tensor, "questions variables"], partners: Sequence[int], worth: float
+) -> Questions:
     """Questions that know what is chosen, about all the rest; each counts once in all, and all of them as the rows."""
     rows = held_out.take(torch.arange(len(chosen)) % len(held_out))
     asked = (rows.observed & allowed_targets(chosen, partners)).double()

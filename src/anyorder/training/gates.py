@@ -18,7 +18,7 @@ from torch import Tensor
 
 from anyorder.networks.blend import STEEPEST
 
-OWN, COMMON = 1.0, 2.0  # deviations of a variable's parameters from the common ones, and of these from none
+OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
 STEPS = 60
 MOST_CELLS = 60_000
 MOST_FOR_TELLING = 300  # variables, beyond which each one is taken to tell as much as any other
@@ -79,10 +79,10 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
             said = (logits.log_softmax(dim=1) + nats).logsumexp(dim=1)
             held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
             total = held / 2 - (cells.counts * said).sum()
-            total.backward()  # type: ignore[no-untyped-call]
+            total.backward()
             return total
 
-        search.step(loss)  # type: ignore[no-untyped-call]
+        search.step(loss)
     found = (parameters[:-1] + parameters[-1]).detach()
     if not bool(found.isfinite().all()):
         found = torch.zeros_like(found)

@@ -2,10 +2,10 @@ r"""Fitting the linear expert: ridge regressions for numbers, softmax regression
 
 $$\min_{W, b}\; -\sum_{n} \log p(y_n \mid W x_n + b) + \frac{\lambda}{2} \lVert W \rVert^2,$$
 
-for every variable from all the others, with the penalty $\lambda$ under which held-out cells are most probable (over all
-folds together, where there are several). Ridge is a closed form; softmax regression takes Newton steps along the path of
-penalties, each by conjugate gradients. A hole among the inputs counts as its mean given the other inputs of its row, the
-target left out. What numbers differ from their predictions on held-out rows is the law of the residuals.
+for every variable from all the others, with the penalty $\lambda$ under which held-out cells are most probable (of all
+folds together, where there are several). Ridge is a closed form; softmax regression takes Newton steps along the path
+of penalties, each by conjugate gradients. A hole among the inputs counts as its mean given the other inputs of its row,
+the target left out. What numbers differ by from their predictions on held-out rows is the law of the residuals.
 """
 
 from __future__ import annotations
@@ -176,8 +176,10 @@ def _marks(head: Head, rows: Rows, variable: int) -> tuple[float, ...]:
 
 def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, late: Callable[[], bool]) -> None:
     """Ridge regression, by the penalty that leaves the least squares on the held-out cells of all folds."""
-    cells = [own.where(*(_apart(folds[0].heads[variable], part) for part in (own.values, own.judged_values)))
-             for own in cells]
+    cells = [
+        own.where(*(_apart(folds[0].heads[variable], part) for part in (own.values, own.judged_values)))
+        for own in cells
+    ]
     paths = [ridge_path(own.inputs, own.values, () if late() else RIDGE) for own in cells]
     squares = torch.zeros(len(paths[0][0]), dtype=torch.float64)
     for own, (weights, intercepts) in zip(cells, paths, strict=True):
@@ -352,7 +354,8 @@ class SoftmaxRegression:
         divisor = weights * self.strength.clamp(min=0) + held[0]
 
         def precondition(vector: Tensor) -> Tensor:
-            return (vector @ self.vectors / divisor) @ self.vectors.T
+            found: Tensor = (vector @ self.vectors / divisor) @ self.vectors.T
+            return found
 
         def curved(vector: Tensor) -> Tensor:
             slopes = self.inputs @ vector.T

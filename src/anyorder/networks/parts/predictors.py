@@ -59,9 +59,7 @@ def _of_one_set(
     return location, variance.clamp(min=0).expand(len(values), -1)
 
 
-def _of_each(
-    mean: Tensor, covariance: Tensor, weight: Tensor, values: Tensor, known: Tensor
-) -> tuple[Tensor, Tensor]:
+def _of_each(mean: Tensor, covariance: Tensor, weight: Tensor, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
     """For rows of which each knows something else."""
     expected, cross = conditional_cross(mean, covariance, values, known)
     location = torch.where(known, values, expected) @ weight.T
