@@ -26,6 +26,7 @@ class TableOptions(FitOptions):
     ``heads``: by kind, a head other than the default one, such as ``{"continuous": {"name": "spline", "bins": 16}}``.
     ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options; masking and objective may be
     ``auto``: single edges beside each other for mask networks, whole chains of evidence and asked for chain networks.
+    ``dependencies``: look for columns that fix others, and answer them so.
     """
 
     engine: str = "auto"
@@ -35,6 +36,7 @@ class TableOptions(FitOptions):
     most_validation_rows: int = 10_000
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trees: TreeOptions = field(default_factory=TreeOptions)
+    dependencies: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
