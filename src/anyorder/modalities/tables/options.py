@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from anyorder.errors import UserError
 from anyorder.modalities.options import MOST_COMPONENTS, FitOptions, section
 from anyorder.modalities.tables.heads import checked_heads
 from anyorder.support.checks import check_fields
@@ -47,4 +48,6 @@ class TableOptions(FitOptions):
             within={"trial": "(0, 0.5]"},
             one_of={"encoding": ENCODINGS},
         )
+        if not isinstance(self.dependencies, bool):
+            raise UserError(f"dependencies must be true or false, got {self.dependencies!r}")
         object.__setattr__(self, "heads", checked_heads(section(self.heads, "heads")))
