@@ -108,8 +108,8 @@ def main(
         )
     about = (
         f"{rows:,} generated rows in which a city fixes its code (one to one) and its country (many to one); "
-        f"{minutes:g} minutes a fit. Shares of {drawn:,} drawn rows, and of {held:,} rows filled after {HIDDEN:.0%} of their cells "
-        "were hidden, that have an impossible pair; the probability of the right code given its city."
+        f"{minutes:g} minutes a fit. Shares of {drawn:,} drawn rows, and of {held:,} rows filled after {HIDDEN:.0%} "
+        "of their cells were hidden, that have an impossible pair; the probability of the right code given its city."
     )
     record.write({"title": "Columns that fix others", "about": about, "seed": seed, "rows": found})
 
