@@ -1,8 +1,8 @@
 r"""What could become known: the answers to measurements, listed or drawn, and how each changes what else is known.
 
 Where all answers can be listed they are, each with its probability. Else they are quantiles at levels
-$u = s^2 (3 - 2s)$ of evenly spaced s behind one random shift, weighted by du/ds: close to each other at both ends, where
-much is told. All measurements have the same levels, so that they are compared under common random numbers.
+$u = s^2 (3 - 2s)$ of evenly spaced s behind one random shift, weighted by du/ds: close to each other at both ends,
+where much is told. All measurements have the same levels, so that they are compared under common random numbers.
 
 Evidence with ranges is a mixture of weighted rows (:mod:`.particles`). An answer comes from one of them and changes the
 weights of all: p(row | answer) is proportional to p(row) p(answer | row). Everything is in model units.

@@ -41,6 +41,7 @@ from anyorder.questions.estimate import EXACT, Estimate
 from anyorder.questions.futures import LEAST, Futures, Simulation, exactly, features_in, together, under_ranges
 from anyorder.questions.particles import Particles, doubled
 from anyorder.questions.uncertainty import Uncertainty
+from anyorder.support.threads import answering
 from anyorder.variables.schema import Group
 
 CELLS = 256  # of a target on a line,
@@ -102,6 +103,7 @@ def paired_error(terms: Float[Tensor, "cases draws"]) -> Float[Tensor, " cases"]
     return differences.square().sum(dim=1).sqrt() / (2 * pairs)
 
 
+@answering
 @torch.no_grad()
 def expected_gains(
     model: AnyOrderModel,
@@ -123,6 +125,7 @@ def expected_gains(
     return _gains(model, start, goal, candidates, draws, seed, list_up_to or draws, CELLS)
 
 
+@answering
 @torch.no_grad()
 def ranged_gains(
     model: AnyOrderModel,
@@ -140,6 +143,7 @@ def ranged_gains(
     return _gains(model, start, goal, candidates, draws, seed, list_up_to or draws, CELLS_UNDER_RANGES)
 
 
+@answering
 @torch.no_grad()
 def uncertainty_now(
     model: AnyOrderModel, values: Float[Tensor, "cases variables"], known: Bool[Tensor, "cases variables"], goal: Goal
@@ -153,6 +157,7 @@ def uncertainty_now(
     return torch.cat(parts).masked_fill(known[:, target], 0.0)
 
 
+@answering
 @torch.no_grad()
 def answered(
     model: AnyOrderModel,
@@ -181,18 +186,18 @@ def _gains(
     beside = simulation.beside(start) if len(candidates) >= MANY_CANDIDATES else None
     found: list[Gain | None] = [None] * len(candidates)
     listed = [simulation.can_list((*group, *_answered(goal.targets, goal))) for group in candidates]
+    forward = _Comparison(simulation, goal.uncertainty, cells)
     for way in sorted(set(listed)):
         here = [number for number, one in enumerate(listed) if one is way]
         futures = [simulation.outcomes(start, candidates[number], beside, listed=way) for number in here]
-        for number, told in zip(
-            here, _Comparison(simulation, goal.uncertainty, cells).told(start, futures, goal.targets), strict=True
-        ):
+        for number, told in zip(here, forward.told(start, futures, goal.targets), strict=True):
             found[number] = told
     gains = [gain for gain in found if gain is not None]
     if not goal.uncertainty.symmetric:
         return gains
     # The other way round: draws of the targets, the same for all candidates, and what they tell of each.
     back = Simulation(model, draws, seed, most)
+    backward = _Comparison(back, goal.uncertainty, cells)
     listed = [back.can_list((*goal.targets, *_answered(group, goal))) for group in candidates]
     for way in sorted(set(listed)):
         here = [number for number, one in enumerate(listed) if one is way]
@@ -200,7 +205,7 @@ def _gains(
         features = back.beside(drawn) if len(here) >= MANY_CANDIDATES else None
         for number in here:
             first = None if features is None else features[:, :, candidates[number][0]]
-            told = _Comparison(back, goal.uncertainty, cells).told(start, [drawn], candidates[number], first)[0]
+            told = backward.told(start, [drawn], candidates[number], first)[0]
             both = _both_ways(gains[number], told)
             if not both.listed and len(goal.targets) + len(candidates[number]) > 2:
                 # Down a chain the weights of the draws are random too: two estimates of one number tell how far.
