@@ -8,6 +8,7 @@ there is time and held-out rows gain by it. So whenever a fit is interrupted the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -72,8 +73,9 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool]) 
         table = _table(job) if race is None else race.decide(watch)
     members: list[Member] = []
     if engine != "neural" and not (race and stop()):
-        deadline = None if job.budget.whole is None else time.monotonic() + _for_trees_now(job, race)
-        members.append(tree_member(job, table, deadline, stop))
+        # They end by themselves; where time is short, half of what is left is for the networks.
+        seconds = job.budget.left * (MOST_FOR_TREES if race else 1.0)
+        members.append(tree_member(job, table, None if math.isinf(seconds) else time.monotonic() + seconds, stop))
     trainers: list[Trainer] = []
     if race is not None:
         with training_bar(job.run.progress, _left(job)) as watch:
@@ -140,7 +142,3 @@ def _seconds_for_trees(job: Job) -> float:
     needed = tree_seconds(len(job.table), len(job.schema.names), job.options.trees)
     return min(max(needed, LEAST_FOR_TREES * whole), MOST_FOR_TREES * whole)
 
-
-def _for_trees_now(job: Job, race: Race | None) -> float:
-    """The seconds that trees may grow from now on: all that is left, or their part of it."""
-    return job.budget.left if race is None else min(_seconds_for_trees(job), MOST_FOR_TREES * job.budget.left)

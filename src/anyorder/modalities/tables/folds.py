@@ -50,10 +50,10 @@ class Folds:
 
 def divide(options: TableOptions, schema: Schema, table: pd.DataFrame, seed: int) -> Folds:
     """Folds for a short table, one split for another; the same ones for the same seed."""
-    if options.folds > 1 and FEWEST_ROWS <= len(table) < options.folds_below:
-        # Members of a blend answer beside each other, which a network that reads an order cannot.
-        if not networks.of(options.network).reads_order:
-            return _folds(options.folds, schema, table, seed)
+    # Members of a blend answer beside each other, which a network that reads an order cannot.
+    alone = networks.of(options.network).reads_order
+    if options.folds > 1 and FEWEST_ROWS <= len(table) < options.folds_below and not alone:
+        return _folds(options.folds, schema, table, seed)
     order = np.random.default_rng(seed).permutation(len(table))
     most = min(options.most_validation_rows, len(table) - 2)
     held_out = int(np.clip(round(options.validation_share * len(table)), 2, most))

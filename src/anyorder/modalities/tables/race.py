@@ -217,7 +217,9 @@ class Race:
         options = job.options
         rows, heads = table.training(fold), table.heads()
         reals = sum(head.levels == 0 for head in heads)
-        network = {**networks.of(options.network).defaults(table.warp, reals), **options.network}
+        kind = networks.of(options.network)
+        short = kind.for_short_tables if len(job.folds) > 1 else {}
+        network = {**short, **kind.defaults(table.warp, reals), **options.network}
         model = AnyOrderModel.build(table.encoding, heads, network, protocols.build(options.protocol), seed=seed)
         model.network.prepare(rows.values, rows.observed)
         one = trainer(
@@ -227,7 +229,9 @@ class Race:
             rows,
             table.held_out(fold),
             options.objective,
-            _affordable(_share(options.training, 1 / self.parts), model, len(job.folds)),
+            _affordable(
+                _share(options.training, 1 / self.parts), model, reals if network.get("expert") else 0, len(job.folds)
+            ),
             label=_label(table.warp, fold),
             spent=0.0,
         )
@@ -279,19 +283,19 @@ def _share(options: Options, share: float) -> Options:
     return replace(options, steps=None if options.steps is None else max(1, round(options.steps * share)))
 
 
-def _affordable(options: Options, model: AnyOrderModel, folds: int) -> Options:
+def _affordable(options: Options, model: AnyOrderModel, expert: int, folds: int) -> Options:
     """Smaller batches and fewer validation queries, where a table is so wide that its time would hold few of them.
 
-    From the size of the model alone, and not from a clock: a resumed run must come to the same.
+    From the size of the model and of the Gaussian ``expert`` beside it, not from a clock: a resumed run must come to
+    the same.
     """
     if options.minutes is None:
         return options
     whole = 60 * options.minutes / 2 / folds  # about what one network has
     weights = 2 * sum(parameter.numel() for parameter in model.parameters()) / OPERATIONS
-    reals = int(model.network.covariance.shape[0]) if getattr(model.network, "expert", False) else 0
-    expert = reals**3 / EXPERT_OPERATIONS
-    batch = whole / FEWEST_STEPS / (3 * weights + expert)
-    queries = whole * VALIDATION / (weights + expert)
+    factors = expert**3 / EXPERT_OPERATIONS
+    batch = whole / FEWEST_STEPS / (3 * weights + factors)
+    queries = whole * VALIDATION / (weights + factors)
     return replace(
         options,
         batch=min(options.batch, max(FEWEST_ROWS, int(batch))),
