@@ -141,4 +141,3 @@ def _seconds_for_trees(job: Job) -> float:
         return 0.0
     needed = tree_seconds(len(job.table), len(job.schema.names), job.options.trees)
     return min(max(needed, LEAST_FOR_TREES * whole), MOST_FOR_TREES * whole)
-
