@@ -106,6 +106,11 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
     return shares
 
 
+def asked_of(variables: int) -> int:
+    """How many questions weigh the members of a blend of so many variables, where held-out rows are fewer."""
+    return min(QUESTIONS, QUESTION_CELLS // variables)
+
+
 def _asked(
     held_out: Rows, partners: Sequence[int], seed: int, sets: int
 ) -> tuple[Rows, Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
@@ -113,7 +118,7 @@ def _asked(
 
     Every question counts once in all.
     """
-    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]) // sets)
+    most = max(len(held_out), asked_of(held_out.values.shape[1]) // sets)
     index = torch.arange(len(held_out)).repeat(-(-most // len(held_out)))[:most]
     observed = held_out.observed.repeat(-(-most // len(held_out)), 1)[:most]
     generator = np.random.default_rng([seed, 7])

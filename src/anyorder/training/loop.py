@@ -121,8 +121,11 @@ class Trainer:
         # Another seed, so that what is dropped does not hang together with the rows and masks that are drawn.
         self.dropout = torch.Generator(device=device).manual_seed(drawn_seed(torch.Generator().manual_seed(seed)))
 
-    def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
-        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
+    def run(self, *, share: float = 1.0, watch: Watch | None = None, judge: bool = False) -> Progress:
+        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept.
+
+        ``judge``: validate at the end in any case, as it always is when the whole budget is spent.
+        """
         progress = self.progress
         saved = time.monotonic()
         with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
@@ -139,7 +142,7 @@ class Trainer:
                 progress.interrupted = interrupt.requested
                 if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
                     self._keep()
-                over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                over = judge or self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
                 progress.done = progress.done or self.spent() >= 1.0

@@ -188,7 +188,7 @@ def test_a_resumed_run_tries_the_encodings_of_the_first(
     assert len(fit(not first_late)) == (2 if first_late else 1)  # afresh, it is chosen afresh
 
 
-@pytest.mark.parametrize("text", ["no json", '["odd"]', "[]", '["standard"]', "3"])
+@pytest.mark.parametrize("text", ["no json", '["odd"]', "[]", '["standard", "odd"]', "3"])
 def test_a_choice_of_encodings_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=list("abc"))
     (tmp_path / "encodings.json").write_text(text)
