@@ -43,7 +43,7 @@ def conditional_moments(
         if 8 * len(sets) <= len(known) and len(sets) <= FEW:
             rows = which.argsort(stable=True).split(counts.tolist())
             return _moments_by_set(mean, covariance, values, sets, rows)
-    location, cross = _conditional(mean, covariance, values, known)
+    location, cross = conditional_cross(mean, covariance, values, known)
     marginal = covariance.diagonal()
     variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
     return location, variance.sqrt()
@@ -112,7 +112,12 @@ def _sum_before(terms: Tensor) -> Tensor:
     return torch.cat([torch.zeros_like(terms[:, :1]), terms[:, :-1].cumsum(dim=1)], dim=1)
 
 
-def _conditional(mean: Tensor, covariance: Tensor, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def conditional_cross(
+    mean: Float[Tensor, " variables"],
+    covariance: Float[Tensor, "variables variables"],
+    values: Float[Tensor, "batch variables"],
+    known: Bool[Tensor, "batch variables"],
+) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables variables"]]:
     """The conditional mean, and L^-1 Sigma_{known, all} for the Cholesky factor L of each row's known block."""
     inside = known.to(covariance.dtype)
     # The covariance of the known block, with an identity for the rest: one Cholesky for ragged sets.
@@ -164,7 +169,7 @@ def _expected(mean: Tensor, covariance: Tensor, values: Tensor, observed: Tensor
     filled[few], uncertainty = _expected_few(mean, covariance, values[few], observed[few])
     for part in (~few).nonzero()[:, 0].split(max(1, NUMBERS_AT_ONCE // covariance.numel())):
         known = observed[part]
-        location, cross = _conditional(mean, covariance, values[part], known)
+        location, cross = conditional_cross(mean, covariance, values[part], known)
         filled[part] = torch.where(known, values[part], location)
         absent = (~known).to(covariance.dtype)
         # cov(absent | present) = cov - cross^T cross on the absent block of each row, summed over rows.

@@ -247,7 +247,7 @@ class Race:
             spent=0.0,
         )
         job.budget.before += one.progress.seconds
-        job.budget.weighing = max(job.budget.weighing, answering * asked_of(len(job.schema)))
+        job.budget.weighing = max(job.budget.weighing, 3 * answering * asked_of(len(job.schema)))
         return one
 
 
