@@ -28,6 +28,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.particles import doubled
 from anyorder.questions.uncertainty import Uncertainty
+from anyorder.support.threads import answering
 from anyorder.variables.schema import Group
 
 ROWS_OF_LATTICES, ROWS_OF_LINES = 128, 2048  # distributions whose uncertainty is computed at once
@@ -102,6 +103,7 @@ class Futures:
         return Futures(case, values, known, weight, self.listed)
 
 
+@answering
 @torch.no_grad()
 def expected_gains(
     model: AnyOrderModel,
@@ -132,6 +134,7 @@ def expected_gains(
     return [Gain(before[way] - rest, listed=way) for way, rest in zip(listed, after, strict=True)]
 
 
+@answering
 @torch.no_grad()
 def uncertainty_now(
     model: AnyOrderModel,
@@ -148,6 +151,7 @@ def uncertainty_now(
     return Gain(simulation.remaining([start], goal, len(values))[0], listed)
 
 
+@answering
 @torch.no_grad()
 def answered(
     model: AnyOrderModel,

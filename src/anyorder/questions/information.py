@@ -29,6 +29,7 @@ from anyorder.questions.gains import Goal, expected_gains
 from anyorder.questions.particles import doubled
 from anyorder.questions.uncertainty import Entropy
 from anyorder.support.randomness import seed_further
+from anyorder.support.threads import answering
 
 if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional
@@ -71,6 +72,7 @@ def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequ
     return found[0].estimate()
 
 
+@answering
 @torch.no_grad()
 def _chain_entropy(
     model: AnyOrderModel,
