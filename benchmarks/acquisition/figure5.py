@@ -177,8 +177,8 @@ def payload(found: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
         "features, nothing known at first, all at the end (lower is better); mean ± standard error over the first "
         f"{most} of the 20 standard splits, standardised columns with 0.05 standard deviations of noise. Every "
         f"model trains for {options['minutes']:g} minutes at most on one thread, but for SFARM, which does its 2,000 "
-        "epochs or stops when it no longer improves. Gains by {SHARED:,} stratified "
-        f"answers shared out to the cases, {DRAWS} each or more; histograms by {SAMPLES} joint draws of each "
+        f"epochs or stops when it no longer improves. Gains by {SHARED:,} stratified answers shared out to the cases, "
+        f"{DRAWS} each or more; histograms by {SAMPLES} joint draws of each "
         f"case. The fixed order is the greedy one for a case of which nothing is known, by {FIXED} answers; the oracle "
         "tries the true answers and keeps what leaves the least squared error: no method, since it sees them.",
         "picture": "images/acquisition.png",
