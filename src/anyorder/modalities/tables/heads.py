@@ -20,7 +20,7 @@ from anyorder.modalities.options import option_names
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.schema import Kind
 
-OF_THE_COLUMN = ("levels", "lattice")
+OF_THE_COLUMN = ("levels", "lattice", "reach")
 """Options of a head that the column decides."""
 
 

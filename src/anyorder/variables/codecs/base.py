@@ -177,6 +177,11 @@ class Codec(ABC):
         return None
 
     @property
+    def reach(self) -> float | None:
+        """How far from zero the model values seen lie, about; None where that does not matter."""
+        return None if self.bend is None else self.bend.reach
+
+    @property
     def ends(self) -> tuple[float | None, float | None]:
         """The least and the greatest model value that a distribution on a line must be cut at."""
         low, high = self.variable.bounds
@@ -284,7 +289,7 @@ def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> W
     if not scale > 1e-12 * abs(location):
         return Warp.affine(location, step or 1.0)
     if warp == "standard":
-        return Warp.affine(location, scale)
+        return Warp.standard(values, location, scale)
     return Warp.normal_scores(values, minimum_scale=step or rounding_step(values))
 
 

@@ -56,6 +56,10 @@ class SpikedCodec(Codec):
             at[number] = max(at[number], np.nextafter(at[number - 1], np.float32(np.inf)))
         return tuple(float(atom) for atom in at)
 
+    @property
+    def reach(self) -> float | None:
+        return self.line.reach
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         values, known = self.line.encode(column, marks, evidence=evidence)
         return self._apart(values, numbers(column, ~known, self.variable.name), known), known
