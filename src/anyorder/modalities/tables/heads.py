@@ -63,7 +63,7 @@ def _wrapped(codec: Codec, head: Head) -> Head:
     """The head cut at the ends of a line, and with the atoms of the column."""
     low, high = codec.ends
     if low is not None or high is not None:
-        head = Bounded(head, low, high)
+        head = Bounded(head, low, high, firm=codec.variable.declared)
     return Spiked(codec.atoms, head) if codec.atoms else head
 
 

@@ -82,7 +82,7 @@ class SpikedCodec(Codec):
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
-        return numbers_as(self.variable, self.measure(np.where(unknown, 0.0, values)), unknown)
+        return numbers_as(self.variable, self.as_recorded(self.measure(np.where(unknown, 0.0, values))), unknown)
 
     def measure(self, values: Numbers) -> Numbers:
         units = self.line.inside(self.line.measure(values))
