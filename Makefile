@@ -62,7 +62,8 @@ format: $(STAMP)  ## put the code into the house format
 # Resumable: what build/peers holds already is not run again. Needs ANYORDER_DATA, the folder of the tables.
 bench-tables: $(STAMP)  ## the imputers people use beside anyorder: one environment each, hours; results and picture
 	@test -n "$$ANYORDER_DATA" || { echo "set ANYORDER_DATA to the folder that has the tables"; exit 1; }
-	$(BIN)/python benchmarks/peers/run.py --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/peers/run.py --jobs 2 --json benchmarks/results/peers.json
+	$(BIN)/python benchmarks/peers/single_columns.py --jobs 2 --json benchmarks/results/single_columns.json
 	$(BIN)/python benchmarks/fill_speed.py --json benchmarks/results/fill_speed.json
 	$(BIN)/python benchmarks/peers/plot.py
 

@@ -106,5 +106,5 @@ def write_task(
     seen.iloc[train].to_csv(folder / "train.csv", index=False)
     seen.iloc[test].to_csv(folder / "test.csv", index=False)
     frame.iloc[test].to_csv(folder / "truth.csv", index=False)
-    np.savez_compressed(folder / "hidden.npz", train=hidden[train], test=hidden[test])
+    np.savez_compressed(folder / "hidden.npz", train=hidden[train], test=hidden[test], rows=test)
     (folder / "columns.json").write_text(json.dumps(columns) + "\n", encoding="utf-8")

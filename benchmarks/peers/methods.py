@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 OWN = "anyorder"
@@ -26,7 +26,9 @@ class Method:
 
     environment: str
     runner: str
-    arguments: tuple[str, ...] = field(default=())
+    arguments: tuple[str, ...] = ()
+    seconds: float = 60.0
+    """About what it takes on one thread for a table of 10,000 cells; for the plan only."""
 
 
 FRAMES = ("numpy==2.4.6", "pandas==3.1.1")
@@ -38,20 +40,33 @@ ENVIRONMENTS = {
     "mostlyai": Environment(
         (("torch==2.13.0",), (*FRAMES, "torch==2.13.0", "mostlyai-engine==2.7.3")), ("torchvision", "torchaudio")
     ),
+    "lace": Environment((("pandas==2.3.3", "pylace==0.10.1"),)),  # breaks with pandas 3
+    "tabpfn": Environment((("torch==2.13.0",), ("torch==2.13.0", "tabpfn==2.2.1"))),
+    "spflow": Environment((("torch==2.13.0",), ("torch==2.13.0", "spflow==1.1.0"))),
 }
 METHODS = {
-    "mean/mode": Method("sklearn", "run_constant.py", ("mean",)),
-    "hot deck": Method("sklearn", "run_constant.py", ("hotdeck",)),
-    "utrees": Method("utrees", "run_utrees.py"),
-    "miceforest": Method("miceforest", "run_miceforest.py"),
-    "BayesianRidge": Method("sklearn", "run_iterative.py", ("ridge",)),
-    "random forest": Method("sklearn", "run_iterative.py", ("forest",)),
-    "mostlyai-engine": Method("mostlyai", "run_mostlyai.py"),
-    "anyorder neural": Method(OWN, "run_anyorder.py", ("neural",)),
-    "anyorder trees": Method(OWN, "run_anyorder.py", ("trees",)),
-    "anyorder auto": Method(OWN, "run_anyorder.py", ("auto",)),
+    "mean/mode": Method("sklearn", "run_constant.py", ("mean",), 1),
+    "hot deck": Method("sklearn", "run_constant.py", ("hotdeck",), 1),
+    "linear chain": Method("sklearn", "run_linear.py", (), 10),
+    "BayesianRidge": Method("sklearn", "run_iterative.py", ("ridge",), 40),
+    "pylace": Method("lace", "run_lace.py", (), 60),
+    "miceforest": Method("miceforest", "run_miceforest.py", (), 120),
+    "utrees K=10": Method("utrees", "run_utrees.py", ("10",), 120),
+    "utrees": Method("utrees", "run_utrees.py", ("50",), 600),
+    "random forest": Method("sklearn", "run_iterative.py", ("forest",), 500),
+    "mostlyai-engine": Method("mostlyai", "run_mostlyai.py", (), 60),
+    "anyorder neural": Method(OWN, "run_anyorder.py", ("neural", "default"), 120),
+    "anyorder trees": Method(OWN, "run_anyorder.py", ("trees", "default"), 80),
+    "anyorder auto": Method(OWN, "run_anyorder.py", ("auto", "default"), 120),
+    "anyorder 15 s": Method(OWN, "run_anyorder.py", ("auto", "0.25"), 30),
 }
 PEERS = tuple(name for name, method in METHODS.items() if method.environment != OWN)
+OURS = tuple(name for name, method in METHODS.items() if method.environment == OWN)
+USUAL = (
+    *("mean/mode", "hot deck", "linear chain", "BayesianRidge", "pylace", "miceforest", "utrees K=10"),
+    *("anyorder auto", "anyorder 15 s"),
+)
+"""What is run unless more is asked for: the others take long, or are parts of these."""
 
 
 def file_name(method: str) -> str:

@@ -20,11 +20,15 @@ from common import Record, Smoke
 from methods import METHODS, PEERS
 from report import wide
 from sets import MECHANISMS, SETS
+from table_sets import label
 
 TIMES = ()  # it draws what was measured
 COLOURS = {
     "mean/mode": "#bdbdbd",
     "hot deck": "#8c8c8c",
+    "linear chain": "#c9b458",
+    "pylace": "#17becf",
+    "utrees K=10": "#7fc99b",
     "utrees": "#2a9d5c",
     "miceforest": "#8a5fbf",
     "BayesianRidge": "#e0a100",
@@ -33,6 +37,7 @@ COLOURS = {
     "anyorder neural": "#f4a3a3",
     "anyorder trees": "#e36a6a",
     "anyorder auto": "#b3001b",
+    "anyorder 15 s": "#ff7f0e",
 }
 PEERS_JSON = Path("benchmarks/results/peers.json")
 FARTHEST = 4.0
@@ -43,12 +48,19 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """One panel a mechanism, one line a table, one dot a method; the line at 1 is the best peer."""
     ratios = wide(rows, "crps")
     ratios = ratios.div(ratios.reindex(columns=PEERS).min(axis=1), axis=0)
-    figure, panels = plt.subplots(1, len(MECHANISMS), figsize=(9.5, 5.2), sharey=True, layout="constrained")
-    titles = {"mcar": "hidden completely at random", "mar": "hidden at random given other columns"}
+    sets = [name for name in reversed(SETS) if name in ratios.index.get_level_values("set")]
+    mechanisms = [name for name in MECHANISMS if name in ratios.index.get_level_values("mechanism")]
+    size = (1.5 + 4 * len(mechanisms), 1.6 + 0.6 * len(sets))
+    figure, panels = plt.subplots(1, len(mechanisms), figsize=size, sharey=True, layout="constrained", squeeze=False)
+    titles = {
+        "mcar": "hidden completely at random",
+        "mar": "hidden at random given other columns",
+        "varied": "every row hides a share of its own",
+    }
     methods = [name for name in METHODS if name in ratios]
-    for panel, mechanism in zip(panels, MECHANISMS, strict=True):
+    for panel, mechanism in zip(panels[0], mechanisms, strict=True):
         panel.axvline(1.0, color="#444444", linewidth=0.8, zorder=1)
-        for place, name in enumerate(reversed(SETS)):
+        for place, name in enumerate(sets):
             if place % 2:
                 panel.axhspan(place - 0.5, place + 0.5, color="#f3f3f3", zorder=0)
             if (name, mechanism) not in ratios.index:
@@ -64,11 +76,11 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
         panel.set_xlim(0.58, FARTHEST * 1.06)
-        panel.set_ylim(-0.5, len(SETS) - 0.5)
+        panel.set_ylim(-0.5, len(sets) - 0.5)
         panel.set_title(titles[mechanism], fontsize=10)
         panel.set_xlabel("CRPS over that of the best peer (left is better)")
         panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_yticks(range(len(SETS)), list(reversed(SETS)))
+    panels[0, 0].set_yticks(range(len(sets)), [f"{name} ({label(name)})" for name in sets])
     handles = [
         plt.Line2D([], [], linestyle="", marker="D" if m.startswith("anyorder") else "o", color=COLOURS[m], label=m)
         for m in methods

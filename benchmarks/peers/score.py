@@ -14,11 +14,17 @@ With draws x_1..x_m for a cell whose truth is y:
 - **Log-loss** and accuracy for levels: frequencies of draws, with 1/K added for each of K levels: (n + 1/K) / (m + 1).
   The same for every method: one that could state its probabilities exactly is not asked for them here.
 
-Every mean is over the hidden test cells of all columns of that kind.
+- **Beyond**: the share of draws, and of true cells, outside the range of the training cells, and how far the furthest
+  draw lies outside, in widths of that range.
+
+Every mean is over the hidden test cells of all columns of that kind. Two methods are compared on the same cells, and
+the error of the difference is that of a bootstrap of test rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,40 +81,83 @@ def is_mode(draws: Array, truth: Array, levels: int) -> NDArray[np.bool_]:
     return np.asarray(counts.argmax(axis=0) == truth)
 
 
-def score(
+@dataclass(frozen=True)
+class Cells:
+    """One score of every hidden cell, with the row that the cell stands in."""
+
+    rows: NDArray[np.int64]
+    values: Array
+
+
+def cell_scores(
     draws: Array, truth: Array, hidden: NDArray[np.bool_], train: Array, levels: dict[int, int]
-) -> dict[str, Any]:
+) -> dict[str, Cells]:
     """All scores of ``draws`` [draws, rows, columns]; ``levels`` maps categorical columns to how many levels they have.
 
-    ``train`` are the training rows as seen (NaN where unknown); their deviation is the unit of each numeric column.
+    ``train`` are the training rows as seen (NaN where unknown); their deviation is the unit of each numeric column, and
+    their least and greatest cell the range beyond which a draw, or the truth, is counted.
     """
     if not np.isfinite(draws[:, hidden]).all():
         raise ValueError(f"{(~np.isfinite(draws[:, hidden])).sum()} draws of hidden cells are missing or infinite")
-    cells: dict[str, list[Array]] = {}
+    found: dict[str, list[tuple[NDArray[np.int64], Array]]] = {}
     for column in range(truth.shape[1]):
-        rows = hidden[:, column]
+        rows = np.flatnonzero(hidden[:, column])
         drawn, true = draws[:, rows, column], truth[rows, column]
         if column in levels:
-            found = {
+            mine: dict[str, NDArray[Any]] = {
                 "log_loss": log_loss(drawn, true, levels[column]),
                 "accuracy": is_mode(drawn, true, levels[column]),
             }
         else:
             unit = float(np.nanstd(train[:, column])) or 1.0
-            found = {
+            low, high = np.nanmin(train[:, column]), np.nanmax(train[:, column])
+            out = np.maximum(drawn - high, low - drawn)
+            mine = {
                 "crps": crps(drawn, true) / unit,
                 "crps_plain": crps(drawn, true, fair=False) / unit,
                 "coverage": covered(drawn, true),
                 "coverage_ties": covered_ties(drawn, true),
                 "squares": ((drawn.mean(axis=0) - true) / unit) ** 2,
+                "draws_beyond": (out > 0).mean(axis=0),
+                "truth_beyond": (true < low) | (true > high),
+                "furthest": np.maximum(out, 0).max(axis=0, initial=0) / (high - low if high > low else 1.0),
             }
-        for name, values in found.items():
-            cells.setdefault(name, []).append(np.asarray(values, dtype=float))
-    means = {name: float(np.concatenate(values).mean()) for name, values in cells.items()}
-    if "squares" in means:
-        means["rmse"] = float(np.sqrt(means.pop("squares")))
-    counts = {"numeric_cells": "crps", "categorical_cells": "log_loss"}
-    return means | {label: sum(map(len, cells.get(name, []))) for label, name in counts.items()}
+        for name, values in mine.items():
+            found.setdefault(name, []).append((rows, np.asarray(values, dtype=float)))
+    return {name: Cells(*map(np.concatenate, zip(*columns, strict=True))) for name, columns in found.items()}
+
+
+def means(cells: dict[str, Cells]) -> dict[str, Any]:
+    """The mean of every score, the root of the mean square, the furthest draw of all, and how many cells there are."""
+    out: dict[str, Any] = {name: float(one.values.mean()) for name, one in cells.items() if len(one.values)}
+    if "squares" in out:
+        out["rmse"] = float(np.sqrt(out.pop("squares")))
+        out["furthest"] = float(cells["furthest"].values.max())
+    for label, name in {"numeric_cells": "crps", "categorical_cells": "log_loss"}.items():
+        out[label] = len(cells[name].values) if name in cells else 0
+    return out
+
+
+def paired_error(
+    mine: Sequence[Cells], best: Sequence[Cells], repeats: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """The difference of two methods' mean scores over the same cells, and its standard error, by the bootstrap of rows.
+
+    One entry for each hiding of the same table; a row that is tested in several of them is drawn with all its cells, so
+    that its cells are never taken for independent ones. The mean is over hidings, each with its own mean over cells.
+    """
+    together = np.unique(np.concatenate([one.rows for one in mine]))
+    rng = np.random.default_rng(seed)
+    times = rng.multinomial(len(together), np.full(len(together), 1 / len(together)), repeats).astype(float)
+    whole, drawn = 0.0, np.zeros(repeats)
+    for one, other in zip(mine, best, strict=True):
+        assert np.array_equal(one.rows, other.rows)
+        place = np.searchsorted(together, one.rows)
+        sums = np.bincount(place, one.values - other.values, len(together))
+        counts = np.bincount(place, minlength=len(together)).astype(float)
+        whole += sums.sum() / counts.sum() / len(mine)
+        drawn += (times @ sums) / np.maximum(times @ counts, 1) / len(mine)
+    return float(whole), float(drawn.std(ddof=1))
 
 
 def mean_rank(values: pd.DataFrame) -> pd.Series:

@@ -1,10 +1,12 @@
-"""Six tables with holes made on purpose: the same ones for every method.
+"""Tables with holes made on purpose: the same ones for every method.
 
-Real tables, split once into training and test rows. Some known cells are then hidden in both parts; a method sees what
-is left, and is scored on the hidden cells of the test rows. Cells that are really missing stay missing and are never
-scored. Two mechanisms hide cells:
+The tables of ``table_sets.py``, thinned to 20 columns, each split into training and test rows by a seed. Some
+known cells are then hidden in both parts; a method sees what is left, and is scored on the hidden cells of the test
+rows. Cells that are really missing stay missing and are never scored. Three mechanisms hide cells:
 
 - ``mcar``, completely at random: every cell is hidden with probability 0.3, whatever its row holds.
+- ``varied``: completely at random too, but every row has a chance of its own, uniform between 0 and 0.8: some rows are
+  nearly whole, others nearly empty.
 - ``mar``, at random: a third of the columns, drawn once, are always kept. The chance that the cell of another column j
   is hidden in row i is
 
@@ -25,91 +27,63 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-SETS = ("concrete", "energy", "yacht", "penguins", "adult", "kidney")
+import table_sets
+
+SETS = table_sets.NAMES
 GENERATED = "generated"
 """A table of a smoke run."""
-NUMERIC_SETS = ("concrete", "energy", "yacht")
-MECHANISMS = ("mcar", "mar")
+STANDARD_SPLITS = ("concrete", "energy", "yacht")
+MECHANISMS = ("mcar", "mar", "varied")
+SEEDS = (0, 1)
 HIDDEN = 0.3
 """The share of cells that a mechanism hides."""
+MOST_OF_A_ROW = 0.8
+WIDEST = 20
 SLOPE = 2.0
 """How strongly hiding depends on the kept columns: two standard units move the odds by e to the fourth."""
-ADULT_ROWS = 3000
-FILES = {
-    "concrete": "uci_concrete.csv.gz",
-    "energy": "uci_energy.csv.gz",
-    "yacht": "uci_yacht.csv.gz",
-    "penguins": "palmer_penguins.csv.gz",
-    "adult": "adult_train.csv.gz",
-    "kidney": "chronic_kidney_disease.csv.gz",
-}
-# Everything else is a number, also grades such as specific gravity, albumin and sugar, which have an order.
-CATEGORICAL = {
-    "penguins": ("species", "island", "sex"),
-    "adult": (
-        *("workclass", "education", "marital_status", "occupation"),
-        *("relationship", "race", "sex", "native_country", "income"),
-    ),
-    "kidney": ("rbc", "pc", "pcc", "ba", "htn", "dm", "cad", "appet", "pe", "ane", "class"),
-}
 
 
 @dataclass(frozen=True)
 class Table:
-    """A complete table (as far as it is complete) and its split."""
+    """A complete table (as far as it is complete), what its columns are for all methods alike, and its split."""
 
     name: str
     frame: pd.DataFrame
+    kinds: dict[str, str]
+    levels: dict[str, list[str]]
     train: NDArray[np.int64]
     test: NDArray[np.int64]
 
-    @property
-    def kinds(self) -> dict[str, str]:
-        """What every column is, for all methods alike: ``numeric`` or ``categorical``."""
-        levels = CATEGORICAL.get(self.name, ())
-        return {name: "categorical" if name in levels else "numeric" for name in self.frame.columns}
-
-    @property
-    def levels(self) -> dict[str, list[str]]:
-        """The levels of each categorical column, in all rows, sorted."""
-        return {
-            name: sorted(self.frame[name].dropna().unique())
-            for name, kind in self.kinds.items()
-            if kind == "categorical"
-        }
-
 
 def load(name: str, seed: int = 0) -> Table:
-    """The named table from the folder ANYORDER_DATA: split 0 of the standard ones, else a seeded 80/20 split."""
-    folder = os.environ.get("ANYORDER_DATA")
-    if folder is None or not (Path(folder) / FILES[name]).exists():
-        raise FileNotFoundError(f"{FILES[name]} is not at hand; set ANYORDER_DATA to the folder that has it")
-    frame = pd.read_csv(Path(folder) / FILES[name], na_values=["?", ""], keep_default_na=True)
-    rng = np.random.default_rng(seed)
-    if name == "adult":
-        frame = frame.iloc[np.sort(rng.choice(len(frame), ADULT_ROWS, replace=False))].reset_index(drop=True)
-    levels = CATEGORICAL.get(name, ())
-    for column in frame.columns:
-        frame[column] = frame[column].astype("object" if column in levels else "float64")
-    if name in NUMERIC_SETS:
-        with np.load(Path(folder) / f"uci_{name}_splits.npz") as splits:
-            return Table(name, frame, splits["train_0"].astype(int), splits["test_0"].astype(int))
-    order = rng.permutation(len(frame))
-    cut = round(0.8 * len(frame))
-    return Table(name, frame, np.sort(order[:cut]), np.sort(order[cut:]))
+    """The named table with the split of that number where there are standard ones, else a seeded 80/20 split."""
+    table = table_sets.load(name, widest=WIDEST)
+    if name in STANDARD_SPLITS:
+        with np.load(Path(os.environ["ANYORDER_DATA"]) / f"uci_{name}_splits.npz") as splits:
+            train, test = splits[f"train_{seed}"].astype(int), splits[f"test_{seed}"].astype(int)
+    else:
+        order = np.random.default_rng(seed).permutation(len(table.frame))
+        cut = round(0.8 * len(order))
+        train, test = np.sort(order[:cut]), np.sort(order[cut:])
+    return Table(name, table.frame, table.kinds, table.levels, train, test)
 
 
 def hide(frame: pd.DataFrame, mechanism: str, seed: int = 1) -> NDArray[np.bool_]:
     """Which known cells to hide, as booleans in the shape of the frame."""
     rng = np.random.default_rng(seed)
     known = frame.notna().to_numpy()
-    chance = {"mcar": completely_at_random, "mar": at_random}[mechanism](frame, rng)
+    chance = {"mcar": completely_at_random, "varied": row_by_row, "mar": at_random}[mechanism](frame, rng)
     return np.asarray((rng.random(frame.shape) < chance) & known)
 
 
 def completely_at_random(frame: pd.DataFrame, rng: np.random.Generator) -> NDArray[np.float64]:
     """The same chance for every cell."""
     return np.full(frame.shape, HIDDEN)
+
+
+def row_by_row(frame: pd.DataFrame, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The same chance for every cell of a row, another one for every row."""
+    return np.repeat(rng.uniform(0, MOST_OF_A_ROW, (len(frame), 1)), frame.shape[1], axis=1)
 
 
 def at_random(frame: pd.DataFrame, rng: np.random.Generator) -> NDArray[np.float64]:

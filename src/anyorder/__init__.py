@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from anyorder.modalities.texts.fit import fit_text
     from anyorder.modalities.texts.model import TextModel
     from anyorder.questions.answer import Answer
+    from anyorder.questions.batch import RowAnswers, RowConditionals
     from anyorder.questions.conditional import Conditional, OrderSpread
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
@@ -39,6 +40,8 @@ __all__ = [
     "ImageModel",
     "OneOf",
     "OrderSpread",
+    "RowAnswers",
+    "RowConditionals",
     "TableModel",
     "TextModel",
     "UserError",
@@ -62,6 +65,8 @@ _HOMES = {
     "ImageModel": "modalities.images.model",
     "OneOf": "questions.evidence",
     "OrderSpread": "questions.conditional",
+    "RowAnswers": "questions.batch",
+    "RowConditionals": "questions.batch",
     "TableModel": "modalities.tables.model",
     "TextModel": "modalities.texts.model",
     "UserError": "errors",

@@ -15,7 +15,7 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "peers"
 
 @pytest.fixture(scope="module", autouse=True)
 def _benchmark_on_path():
-    sys.path.insert(0, str(BENCHMARK))
+    sys.path[:0] = [str(BENCHMARK), str(BENCHMARK.parent)]
     yield
     sys.path.remove(str(BENCHMARK))
 
@@ -106,19 +106,46 @@ def test_smoothed_log_loss_is_a_probability_and_zero_hits_are_finite():
 
 
 def test_scores_come_from_hidden_cells_only_and_in_training_units():
-    from score import score
+    from score import cell_scores, means
 
     truth = np.array([[10.0, 0.0], [20.0, 1.0]])
     hidden = np.array([[True, False], [False, True]])
     draws = np.full((20, 2, 2), np.nan)  # what is not hidden is never looked at
     draws[:, 0, 0], draws[:, 1, 1] = 14.0, 1.0
     train = np.array([[0.0, 0.0], [4.0, 1.0], [np.nan, 1.0]])  # deviation 2
-    found = score(draws, truth, hidden, train, {1: 2})
+    found = means(cell_scores(draws, truth, hidden, train, {1: 2}))
     assert found["crps"] == pytest.approx(2.0) and found["rmse"] == pytest.approx(2.0)
     assert found["accuracy"] == 1.0 and (found["numeric_cells"], found["categorical_cells"]) == (1, 1)
     draws[3, 0, 0] = np.nan
     with pytest.raises(ValueError, match="missing or infinite"):
-        score(draws, truth, hidden, train, {1: 2})
+        cell_scores(draws, truth, hidden, train, {1: 2})
+
+
+def test_draws_and_truths_beyond_the_training_range_are_counted():
+    from score import cell_scores, means
+
+    train, truth = np.array([[0.0], [10.0]]), np.array([[5.0], [12.0]])
+    draws = np.array([[[5.0], [11.0]], [[-20.0], [9.0]]])
+    found = means(cell_scores(draws, truth, np.ones((2, 1), dtype=bool), train, {}))
+    assert found["draws_beyond"] == pytest.approx(0.5) and found["truth_beyond"] == pytest.approx(0.5)
+    assert found["furthest"] == pytest.approx(2.0)  # 20 below the least, in widths of 10
+
+
+def test_the_paired_error_of_rows_with_one_cell_is_that_of_a_mean():
+    from score import Cells, paired_error
+
+    rng = np.random.default_rng(0)
+    rows, common = np.arange(400), 10 * rng.standard_normal(400)
+    mine, best = Cells(rows, common + 0.3 + rng.standard_normal(400)), Cells(rows, common)
+    difference, error = paired_error([mine], [best], repeats=4000)
+    wanted = mine.values - best.values
+    assert difference == pytest.approx(wanted.mean())
+    assert error == pytest.approx(wanted.std() / 20, rel=0.05)  # what the cells share drops out
+    # A row that is tested twice counts as one row: the same cells again make no smaller error.
+    assert paired_error([mine, mine], [best, best], repeats=4000)[1] == pytest.approx(error)
+    # Cells of one row that are alike count as one too.
+    double = [Cells(np.repeat(rows, 2), np.repeat(one.values, 2)) for one in (mine, best)]
+    assert paired_error(double[:1], double[1:], repeats=4000)[1] == pytest.approx(error)
 
 
 def test_a_failed_method_ranks_last():
@@ -205,15 +232,24 @@ def test_tables_come_back_from_their_files_as_they_were(tmp_path):
         task.coded(pd.DataFrame({"x": [0.0], "level": ["other"]}))
 
 
-@pytest.mark.data
-@pytest.mark.parametrize("name", ["concrete", "energy", "yacht", "penguins", "adult", "kidney"])
-def test_every_table_loads_with_its_split(name, data_dir):
-    from sets import ADULT_ROWS, HIDDEN, hide, load
+def test_rows_hide_shares_of_their_own():
+    from sets import MOST_OF_A_ROW, hide
 
-    table = load(name)
+    frame = pd.DataFrame(np.zeros((2000, 200)))
+    shares = hide(frame, "varied").mean(axis=1)
+    grid = np.linspace(0, MOST_OF_A_ROW, 9)
+    assert np.abs((shares[:, None] <= grid).mean(axis=0) - grid / MOST_OF_A_ROW).max() < 0.05
+    assert shares.max() < MOST_OF_A_ROW + 0.1
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["concrete", "penguins", "adult", "kidney", "titanic", "miniboone", "power"])
+def test_every_table_loads_with_its_split(name, data_dir):
+    from sets import HIDDEN, WIDEST, hide, load
+
+    table = load(name, seed=1)
     assert not set(table.train) & set(table.test) and len(table.train) + len(table.test) == len(table.frame)
-    rows = {"concrete": 1030, "energy": 768, "yacht": 308, "penguins": 344, "adult": ADULT_ROWS, "kidney": 400}
-    assert len(table.frame) == rows[name]
+    assert table.frame.shape[1] <= WIDEST and not np.array_equal(table.test, load(name).test)
     assert all(
         pd.api.types.is_float_dtype(table.frame[column]) == (kind == "numeric") for column, kind in table.kinds.items()
     )

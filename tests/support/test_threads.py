@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from anyorder.support.threads import torch_threads
+from anyorder.support.threads import answering, most_threads, torch_threads, usual_threads
 
 
 def of_a_new_thread() -> int:
@@ -91,3 +91,70 @@ def test_a_thread_that_met_torch_inside_anothers_block_leaves_nothing_either() -
     may_enter.set()
     worker.join()
     assert of_a_new_thread() == 3
+
+
+@pytest.fixture
+def no_word(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment that says nothing of threads."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    return monkeypatch
+
+
+def test_one_thread_is_usual_whatever_the_machine_has(no_word: pytest.MonkeyPatch) -> None:
+    assert usual_threads() == 1
+
+
+@pytest.mark.parametrize(
+    ("openmp", "mkl", "expected"),
+    [
+        ("2", "", 2),
+        ("", "3", 3),
+        ("2", "3", 2),
+        ("4,2", "", 4),
+        ("0", "3", 3),
+        ("many", "", 1),
+        ("-2", "", 1),
+        ("²", "", 1),
+    ],
+)
+def test_the_environment_says_how_many(no_word: pytest.MonkeyPatch, openmp: str, mkl: str, expected: int) -> None:
+    no_word.setenv("OMP_NUM_THREADS", openmp)
+    no_word.setenv("MKL_NUM_THREADS", mkl)
+    assert usual_threads() == expected
+
+
+def test_an_absurd_number_in_the_environment_is_cut(no_word: pytest.MonkeyPatch) -> None:
+    no_word.setenv("OMP_NUM_THREADS", "99999999999")
+    assert usual_threads() == most_threads()
+
+
+@answering
+def threads_of_an_answer() -> int:
+    return torch.get_num_threads()
+
+
+def test_answers_take_one_thread_and_leave_the_others_alone(no_word: pytest.MonkeyPatch) -> None:
+    assert threads_of_an_answer() == 1
+    assert torch.get_num_threads() == of_a_new_thread() == 3
+
+
+def test_answers_take_what_the_environment_says_and_no_more_than_torch_has(no_word: pytest.MonkeyPatch) -> None:
+    no_word.setenv("OMP_NUM_THREADS", "2")
+    assert threads_of_an_answer() == 2
+    no_word.setenv("OMP_NUM_THREADS", "8")
+    assert threads_of_an_answer() == 3
+
+
+def test_inside_a_block_its_number_holds_for_answers_too(no_word: pytest.MonkeyPatch) -> None:
+    with torch_threads(2):
+        assert threads_of_an_answer() == 2
+
+
+def test_a_number_that_was_set_between_two_blocks_is_restored() -> None:
+    with torch_threads(1):
+        pass
+    torch.set_num_threads(4)
+    with torch_threads(1):
+        pass
+    assert torch.get_num_threads() == of_a_new_thread() == 4

@@ -59,8 +59,13 @@ def standard_error(value: Any) -> float:
 
 
 def estimate_facts(value: Any) -> dict[str, Any]:
-    """A number, its standard error and how it was found."""
-    return {"value": plain(value), "standard_error": standard_error(value), "method": getattr(value, "method", "exact")}
+    """A number, its standard error, the model's own doubt about it and how it was found."""
+    return {
+        "value": plain(value),
+        "standard_error": standard_error(value),
+        "doubt": plain(getattr(value, "doubt", 0.0)),
+        "method": getattr(value, "method", "exact"),
+    }
 
 
 def plain(value: Any) -> Any:
@@ -165,10 +170,14 @@ def print_answers(result: Mapping[str, Any]) -> None:
 
 
 def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
-    error = facts["standard_error"]
-    if not error:
-        return f"[bold]{escape(number(facts['value']))}[/bold]{unit} [dim](exact)[/dim]"
-    return f"[bold]{escape(number(facts['value']))}[/bold] ± {error:.2g}{unit} [dim]({escape(facts['method'])})[/dim]"
+    doubt = facts.get("doubt") or 0.0
+    error = math.hypot(facts["standard_error"], doubt)
+    method = facts["method"]
+    if doubt:  # exact is the computation, not the model
+        method = "exact for this model" if method == "exact" else method
+        method += f"; the model's own doubt {doubt:.2g}"
+    give = f" ± {error:.2g}" if error else ""
+    return f"[bold]{escape(number(facts['value']))}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:

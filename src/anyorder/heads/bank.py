@@ -42,6 +42,7 @@ class HeadBank(nn.Module):
         by_head = self.assigned.argsort(stable=True).split(self.assigned.bincount().tolist())
         for which, columns in enumerate(by_head):
             self.register_buffer(f"columns_{which}", columns.clone(), persistent=False)
+        self._inside: list[HeadBank] = []  # in a list, so that its heads are not this module's a second time
 
     def __len__(self) -> int:
         return len(self.assigned)
@@ -122,6 +123,12 @@ class HeadBank(nn.Module):
             drawn = head(features[rows, : head.size]).sample(generator)
             out = out.to(drawn.dtype).index_put((rows,), drawn)
         return out
+
+    def inside(self) -> HeadBank:
+        """Where heads are wrapped in compatibilities (:mod:`.compatible`): those inside."""
+        if not self._inside:
+            self._inside = [HeadBank([self.of(variable).blended[0] for variable in range(len(self))])]
+        return self._inside[0].to(self.assigned.device)
 
     def _blend(self, variable: int) -> Blend:
         head = self.of(variable)

@@ -110,13 +110,18 @@ def section(value: Any, name: str) -> Mapping[str, Any]:
     return value
 
 
+def usual_value(entry: dataclasses.Field[Any]) -> Any:
+    """What a field holds where nothing is said; MISSING where something must be said."""
+    return entry.default if entry.default_factory is dataclasses.MISSING else entry.default_factory()
+
+
 def checked_options(cls: type[Any], given: Mapping[str, Any], noun: str) -> dict[str, Any]:
     """The options as given, once every name is a field of ``cls`` and every number a number."""
     types = {entry.name: entry for entry in dataclasses.fields(cls)}
     for name, value in given.items():
         if name not in types:
             raise UserError(f"unknown {noun} {name!r}; {nearest(name, types)}")
-        default = types[name].default
+        default = usual_value(types[name])
         number = default is None or (isinstance(default, int | float) and not isinstance(default, bool))
         if number and (isinstance(value, bool) or not isinstance(value, int | float | type(None))):
             raise UserError(f"{noun} {name!r} must be a number, got {value!r}")

@@ -32,6 +32,7 @@ from anyorder.support.boundary import field
 from anyorder.support.checks import whole
 from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
+from anyorder.support.threads import answering
 from anyorder.support.unset import WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
@@ -136,6 +137,7 @@ class AnyOrderModel(nn.Module):
         """The query's chain under the model's own protocol."""
         return self.protocol.chain(query, generator)
 
+    @answering
     def step_log_prob(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps"]:
         """log p of each step of the chain, 0 at padding: they sum to log p(x_asked | x_evidence)."""
         if chain.steps == 0:
@@ -146,6 +148,7 @@ class AnyOrderModel(nn.Module):
         steps = self.heads.log_prob_at(features[row, position], target, values[row, target])
         return features.new_zeros(chain.order.shape).index_put((row, position), steps)
 
+    @answering
     def features_beside(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
     ) -> Float[Tensor, "batch variables width"]:
@@ -159,6 +162,7 @@ class AnyOrderModel(nn.Module):
             features = features.index_put((here, target), alone[torch.arange(len(part), device=row.device), target])
         return features
 
+    @answering
     def one_pass(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
     ) -> Float[Tensor, "batch variables width"]:
@@ -168,6 +172,7 @@ class AnyOrderModel(nn.Module):
         """
         return self.network.beside(values, known, self._prefix(known))
 
+    @answering
     def staged_pass(
         self,
         values: Float[Tensor, "batch variables"],
@@ -177,6 +182,7 @@ class AnyOrderModel(nn.Module):
         """Features by a single pass as :meth:`~anyorder.networks.Network.staged` gives them."""
         return self.network.staged(values, known, modes, self._prefix(known))
 
+    @answering
     def features_of(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"], variable: int
     ) -> Float[Tensor, "batch width"]:
@@ -197,6 +203,7 @@ class AnyOrderModel(nn.Module):
         """log p(x_i | x_known) for every variable i (meaningless at the known ones)."""
         return self.heads.log_prob_beside(self.features_beside(values, known), values)
 
+    @answering
     def draw(
         self,
         values: Float[Tensor, "batch variables"],

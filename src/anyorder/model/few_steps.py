@@ -28,6 +28,7 @@ from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.model.sampling import Sampler
 from anyorder.query import Chain, Query, lowest, padded_left
 from anyorder.support.checks import checked_seed, positive, whole
+from anyorder.support.threads import answering
 
 Watch: TypeAlias = Callable[[Tensor, Tensor, Tensor], None]
 """Sees every call: the values so far, which of them are known, and the network's features of all variables."""
@@ -49,6 +50,7 @@ class Budget:
         return len(self.starts)
 
 
+@answering
 @torch.no_grad()
 def surprise_matrix(
     model: AnyOrderModel, values: Float[Tensor, "texts variables"], *, seed: int = 0
@@ -193,6 +195,7 @@ def sampler_for(
     return ByConfidence(calls, temperature)
 
 
+@answering
 @torch.no_grad()
 def draw_in_groups(
     model: AnyOrderModel,
@@ -223,6 +226,7 @@ def draw_in_groups(
     return values
 
 
+@answering
 @torch.no_grad()
 def draw_by_confidence(
     model: AnyOrderModel,

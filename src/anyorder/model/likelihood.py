@@ -20,6 +20,7 @@ from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
+from anyorder.support.threads import answering
 from anyorder.variables.missingness import indicators_first
 
 
@@ -40,6 +41,7 @@ def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Pr
     return [model.protocol, *(Canonical(order=tuple(order.tolist())) for order in drawn)]
 
 
+@answering
 @torch.no_grad()
 def log_probs(
     model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, *, orders: int = 1, seed: int = 0

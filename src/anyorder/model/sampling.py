@@ -19,6 +19,7 @@ from torch import Tensor
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.query import Query
 from anyorder.support.checks import checked_seed
+from anyorder.support.threads import answering
 from anyorder.variables.missingness import indicators_first, present_first
 
 
@@ -38,6 +39,7 @@ def one_by_one(
     return model.draw(values, model.chain(query, generator), generator)
 
 
+@answering
 @torch.no_grad()
 def draws(
     model: AnyOrderModel,
@@ -62,6 +64,7 @@ def draws(
     return out
 
 
+@answering
 @torch.no_grad()
 def scored_draws(
     model: AnyOrderModel,

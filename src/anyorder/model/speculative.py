@@ -24,6 +24,7 @@ from torch import Tensor
 from anyorder.errors import UserError
 from anyorder.model.any_order import AnyOrderModel
 from anyorder.query import Chain, Query
+from anyorder.support.threads import answering
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Drafted:
         return speculate(model, values, model.chain(query, generator), generator, drafts=self.drafts).values
 
 
+@answering
 @torch.no_grad()
 def speculate(
     model: AnyOrderModel,

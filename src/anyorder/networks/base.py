@@ -60,6 +60,9 @@ class Heads(Protocol):
     ) -> Float[Tensor, " steps"]:
         """One draw of each variable named by this member of its blend, from the member's own features."""
 
+    def inside(self) -> Heads:
+        """Where heads are wrapped in compatibilities: those inside, for the features of the network inside."""
+
 
 class Walk(ABC):
     """One pass down a batch of chains, one step at a time, for sampling."""

@@ -7,34 +7,47 @@ mixes what their heads say. So an ensemble, or a network together with boosted t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from anyorder.errors import UserError
 from anyorder.networks.base import Heads, Network, Walk
 from anyorder.networks.layout import Layout
 from anyorder.query import Chain
+from anyorder.support.checks import whole
 from anyorder.support.registry import describe
+
+SEEN_ALL = -1  # the fold of a part that may have seen every row
+MOST_FOLDS = 1000
 
 
 @dataclass(eq=False)
 class BlendNetwork(Network):
     """``members`` are ``{"network": description}``, in the order of the layout's ``members``.
 
-    They are built from that, unless they are ``trained`` already (:meth:`of`).
+    They are built from that, unless they are ``trained`` already (:meth:`of`). ``folds``: which fold of the
+    table each of them has never seen, out of ``fold_count`` (:mod:`anyorder.variables.folds` tells the fold of a row);
+    ``SEEN_ALL`` for one that may have seen every row, and nothing where that is true of all of them.
     """
 
     name: ClassVar[str] = "blend"
     trainable: ClassVar[bool] = False
 
     members: tuple[Mapping[str, Any], ...] = ()
+    folds: tuple[int, ...] = field(default=(), metadata={"later": True})
+    fold_count: int = field(default=1, metadata={"later": True})
     trained: InitVar[Sequence[Network] | None] = None
 
     def __post_init__(self, trained: Sequence[Network] | None) -> None:
         super().__post_init__()
+        self.fold_count = whole("fold_count", self.fold_count, 1, MOST_FOLDS)
+        self.folds = tuple(whole("folds", fold, SEEN_ALL, self.fold_count - 1) for fold in self.folds)
+        if self.folds and len(self.folds) != len(self.members):
+            raise UserError(f"a blend of {len(self.members)} networks needs as many folds, got {len(self.folds)}")
         from anyorder.networks import networks  # the registry looks into this package: only once it is whole
 
         if trained is None:
@@ -45,9 +58,12 @@ class BlendNetwork(Network):
         self.register_buffer("here", torch.zeros(0), persistent=False)
 
     @classmethod
-    def of(cls, layout: Layout, trained: Sequence[Network]) -> BlendNetwork:
+    def of(
+        cls, layout: Layout, trained: Sequence[Network], folds: Sequence[int] = (), fold_count: int = 1
+    ) -> BlendNetwork:
         """These networks, side by side."""
-        return cls(layout, tuple({"network": describe(network)} for network in trained), trained)
+        described = tuple({"network": describe(network)} for network in trained)
+        return cls(layout, described, tuple(folds) if fold_count > 1 else (), fold_count, trained)
 
     @classmethod
     def from_version_1(

@@ -29,6 +29,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.query import Chain, Query
 from anyorder.questions.estimate import Estimate, mean_of
 from anyorder.support.randomness import drawn_seed
+from anyorder.support.threads import answering
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ def ranged_draws(
     return Particles(out, known | asked, log_weights)
 
 
+@answering
 def _walk(
     model: AnyOrderModel,
     values: Tensor,
@@ -128,6 +130,7 @@ def _distinct(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some widt
     return features[:1] if bool((features == features[:1]).all()) else features
 
 
+@answering
 @torch.no_grad()
 def members(model: AnyOrderModel, particles: Particles, variable: int) -> Distribution:
     """p(variable | each row), a batch in float64."""

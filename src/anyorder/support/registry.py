@@ -107,11 +107,16 @@ class Registry(Generic[T]):
 
 
 def describe(component: Any) -> dict[str, Any]:
-    """A component as JSON-ready plain values: its name and its options."""
+    """A component as JSON-ready plain values: its name and its options.
+
+    An option that came ``later`` is left out at its default, so that a component described before is described alike.
+    """
     described: dict[str, Any] = {"name": type(component).name}
     for field in dataclasses.fields(component):
         if field.init and field.metadata.get("option", True):
-            described[field.name] = _plain(getattr(component, field.name))
+            value = getattr(component, field.name)
+            if not (field.metadata.get("later") and value == field.default):
+                described[field.name] = _plain(value)
     return described
 
 

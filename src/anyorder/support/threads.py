@@ -1,7 +1,9 @@
-"""A chosen number of torch threads inside a block of code.
+"""How many threads work takes: one, unless the caller or the environment asks for more.
 
-Small networks gain little from several threads, and on a busy machine threads that wait for each other can be many
-times slower than one. Results are repeatable only for the same number of threads.
+On an idle machine a second thread is worth up to twice the steps. Beside other work it costs nearly all of them: both
+wait for each other at every product of matrices, each time until the system lets the slowest of them run. So the number
+is what an option says, else what ``OMP_NUM_THREADS`` or ``MKL_NUM_THREADS`` says, else one. It never follows the
+machine: results are repeatable only for the same number of threads.
 
 Torch counts twice: every thread has a number of its own, which it takes, when it first uses torch, from the number of
 the whole process; setting one sets both. So a thread that begins inside another's block begins with that block's
@@ -11,18 +13,34 @@ the first of the blocks that overlap.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
 
 import torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def most_threads() -> int:
     """More threads than this only wait for each other, and from some number on the system ends the process."""
     return max(256, 8 * (os.cpu_count() or 1))
+
+
+def usual_threads() -> int:
+    """The number of threads where no option names one: what the environment says, or one."""
+    for variable in VARIABLES:
+        first = os.environ.get(variable, "").partition(",")[0].strip()  # OpenMP allows a list, one for each depth
+        if first.isascii() and first.isdigit() and int(first) > 0:
+            return min(int(first), most_threads())
+    return 1
 
 
 @dataclass
@@ -33,10 +51,11 @@ class _Blocks:
     inside: int = 0
     before: int = 0
 
-    def enter(self) -> int:
-        """Count one more; the number to restore."""
+    def enter(self, own: int) -> int:
+        """Count one more, whose own number is this; the number to restore."""
         with self.lock:
-            if not self.inside:
+            # Whoever left last gave this number to the process, and no thread whose number it is has changed it since.
+            if not self.inside and own != self.before:
                 self.before = _number_of_the_process()
             self.inside += 1
             return self.before
@@ -56,7 +75,7 @@ def torch_threads(count: int) -> Iterator[None]:
     nested = getattr(_thread, "inside", False)
     # Asked for in any case: a thread that has not asked before would take the process's number at its first sum.
     now = torch.get_num_threads()
-    before = now if nested else _blocks.enter()
+    before = now if nested else _blocks.enter(now)
     _thread.inside = True
     try:
         torch.set_num_threads(count)
@@ -66,6 +85,22 @@ def torch_threads(count: int) -> Iterator[None]:
         _thread.inside = nested
         if not nested:
             _blocks.leave()
+
+
+def answering(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that answers questions, on the usual number of threads and on no more than torch has.
+
+    Inside a block of :func:`torch_threads`, such as training, the block's number holds.
+    """
+
+    @functools.wraps(function)
+    def on_few_threads(*args: P.args, **kwargs: P.kwargs) -> R:
+        if getattr(_thread, "inside", False) or torch.get_num_threads() <= (count := usual_threads()):
+            return function(*args, **kwargs)
+        with torch_threads(count):
+            return function(*args, **kwargs)
+
+    return on_few_threads
 
 
 def _number_of_the_process() -> int:

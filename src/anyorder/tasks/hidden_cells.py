@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.query import random_subset
 from anyorder.questions.particles import doubled
+from anyorder.support.threads import answering
 from anyorder.variables.schema import Kind, Variable
 
 
@@ -67,6 +68,7 @@ def random_known(
     return random_subset(torch.as_tensor(observed), torch.from_numpy(size), rng).numpy()
 
 
+@answering
 @torch.no_grad()
 def score_hidden_cells(
     model: AnyOrderModel,

@@ -16,6 +16,7 @@ from anyorder.query import Query
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
+from anyorder.support.threads import answering
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.place_back import put_back
 
@@ -53,6 +54,7 @@ def fill_draws(
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 
 
+@answering
 @torch.no_grad()
 def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np.ndarray:
     """Each unknown cell at the best single model value, as its codec sees it."""

@@ -19,7 +19,7 @@ from anyorder.errors import UserError
 from anyorder.heads import Head
 from anyorder.heads.blend import Blend, blend_weights
 from anyorder.model import AnyOrderModel, layout_of
-from anyorder.networks.blend import BlendNetwork
+from anyorder.networks.blend import SEEN_ALL, BlendNetwork
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
@@ -34,28 +34,45 @@ LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is 
 
 @dataclass(frozen=True)
 class Member:
-    """One model as it was scored on held-out rows, and what goes into the blend for it, with equal shares."""
+    """Models as they are scored, ``trials[k]`` on the k-th held-out rows, and what goes into the blend for them.
+
+    The models of ``final`` get equal shares. Where a table is fitted by folds they are the trials themselves.
+    """
 
     label: str
-    trial: AnyOrderModel
+    trials: list[AnyOrderModel]
     final: list[AnyOrderModel]
 
 
 def blend(
-    encoding: Encoding, protocol: Any, members: list[Member], held_out: Rows, seed: int
+    encoding: Encoding, protocol: Any, members: list[Member], held_out: list[Rows], seed: int, folds: int = 1
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
-    """One model of all members that count, and how they scored on held-out rows."""
-    known, weight = _questions(held_out, encoding.schema.partners, seed)
-    index = torch.arange(len(held_out)).repeat(-(-len(known) // len(held_out)))[: len(known)]
-    asked = held_out.take(index)
-    log_probs = np.stack([_log_probs(member.trial, asked.values, known) for member in members])
+    """One model of all members that count, and how they scored on held-out rows.
+
+    With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
+    """
+    sets = [_asked(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
+    asked = _joined([rows for rows, _, _ in sets])
+    weight = torch.cat([weight for _, _, weight in sets])
+    rows = sum(map(len, held_out))
+    log_probs = np.stack(
+        [
+            np.concatenate(
+                [
+                    _log_probs(trial, each.values, known)
+                    for trial, (each, known, _) in zip(member.trials, sets, strict=True)
+                ]
+            )
+            for member in members
+        ]
+    )
     # A member that answers NaN about a variable has no say in it: NaN loses every comparison.
     broken = np.isnan(log_probs).any(axis=1)
     if broken.all(axis=0).any():
         names = [name for name, none in zip(encoding.schema.names, broken.all(axis=0), strict=True) if none]
         raise UserError(f"no model can score held-out cells of {', '.join(names)}; look for absurd values there")
     log_probs = np.where(broken[:, None, :], FLOOR, log_probs)
-    weights = _weights(log_probs, weight.numpy(), len(held_out))
+    weights = _weights(log_probs, weight.numpy(), rows)
     weights[broken | (weights < LEAST_WEIGHT)] = 0
     weights[:, weights.sum(axis=0) == 0] = ~broken[:, weights.sum(axis=0) == 0]
     weights /= weights.sum(axis=0)
@@ -70,12 +87,14 @@ def blend(
     shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
     if len(parts) == 1:
         return parts[0], scores
+    numbers = [number if folds > 1 else SEEN_ALL for kind in kept for number in range(len(members[kind].final))]
     starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
     heads: list[Head] = [
         Blend(tuple(part.heads.of(variable) for part in parts), tuple(shares[:, variable].tolist()), tuple(starts))
         for variable in range(len(encoding.codecs))
     ]
-    network = BlendNetwork.of(layout_of(encoding.schema, heads), [part.network for part in parts])
+    layout = layout_of(encoding.schema, heads)
+    network = BlendNetwork.of(layout, [part.network for part in parts], numbers, folds)
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
 
@@ -87,16 +106,25 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
     return shares
 
 
-def _questions(
-    held_out: Rows, partners: Sequence[int], seed: int
-) -> tuple[Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
-    """Which cells are known in each question, and how much each asked cell counts: every question once in all."""
-    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]))
+def _asked(
+    held_out: Rows, partners: Sequence[int], seed: int, sets: int
+) -> tuple[Rows, Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
+    """Rows to ask about, one of several ``sets``; which of their cells are known, and how much each asked one counts.
+
+    Every question counts once in all.
+    """
+    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]) // sets)
+    index = torch.arange(len(held_out)).repeat(-(-most // len(held_out)))[:most]
     observed = held_out.observed.repeat(-(-most // len(held_out)), 1)[:most]
     generator = np.random.default_rng([seed, 7])
     chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
     asked = (observed & allowed_targets(chosen, partners)).double()
-    return recorded(chosen, observed, partners), asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+    weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+    return held_out.take(index), recorded(chosen, observed, partners), weight
+
+
+def _joined(sets: Sequence[Rows]) -> Rows:
+    return Rows(*(torch.cat([getattr(rows, name) for rows in sets]) for name in ("values", "observed", "log_det")))
 
 
 @torch.no_grad()

@@ -317,7 +317,7 @@ class Trainer:
             raise UserError(f"{path} is not a training checkpoint")
         if header.get("identity") != self.identity:
             raise UserError(
-                f"{path} belongs to another run (other data, model, options or seed); "
+                f"{path} belongs to another run (other data, model, options, threads or seed); "
                 "give the same ones, or start afresh without resume"
             )
         with reading(str(path)):

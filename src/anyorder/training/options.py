@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anyorder.errors import UserError
 from anyorder.support.checks import check_fields
-from anyorder.support.threads import most_threads
+from anyorder.support.threads import most_threads, usual_threads
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Options:
     fall: float = 0.3
     cool_down: float = 0.25  # the last share of the budget, over which the learning rate goes to zero
     checkpoint_every: float = 30.0  # seconds; also at the end
-    threads: int = 1  # of torch while training: see anyorder.support.threads
+    threads: int = field(default_factory=usual_threads)  # of torch while training: see anyorder.support.threads
 
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:

@@ -124,6 +124,22 @@ class Encoding:
             warnings.warn(f"values never seen in training, taken for unknown: {shown}", UserWarning, stacklevel=4)
         return values, known, strange
 
+    def cells(
+        self, frame: pd.DataFrame
+    ) -> tuple[Float[np.ndarray, "rows variables"], Bool[np.ndarray, "rows variables"]]:
+        """What the cells of a frame say as numbers, before they are bent (0 where unknown), and which are known.
+
+        Values never seen in training count as unknown, and so does everything about the holes of a column.
+        """
+        columns = {str(name): frame.iloc[:, position] for position, name in enumerate(frame.columns)}
+        values = np.zeros((len(frame), len(self.schema)))
+        known = np.zeros(values.shape, dtype=bool)
+        for index, codec in enumerate(self.codecs):
+            column = columns.get(codec.variable.name)
+            if column is not None:
+                values[:, index], known[:, index] = codec.cells(column, self.schema.missing)
+        return np.where(known, values, 0.0), known
+
     def _columns(self, frame: pd.DataFrame) -> dict[str, Series]:
         """The columns by name, once it is clear what to make of each."""
         columns: dict[str, Series] = {}

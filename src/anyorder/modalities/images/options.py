@@ -50,7 +50,6 @@ class ImageOptions(PresetOptions):
             validate_every=100,
             validation_queries=256,
             patience=20,
-            threads=2,
         )
     )
 

@@ -178,11 +178,11 @@ def _grown_and_blended(
         trial = forest.trial(held_out, clock, advance)
         grown = [forest.grown(number, final, trial, clock, advance) for number in range(growing.members)]
     protocol = protocols.build(options.protocol)
-    members = [] if winner is None else [Member("neural", core, [core])]
+    members = [] if winner is None else [Member("neural", [core], [core])]
     models = [AnyOrderModel(encoding, network, own, protocol).eval() for own, network in grown]
-    members.append(Member("trees", AnyOrderModel(encoding, trial.network, trial.heads, protocol).eval(), models))
+    members.append(Member("trees", [AnyOrderModel(encoding, trial.network, trial.heads, protocol).eval()], models))
     with torch_threads(options.training.threads):
-        return blend(encoding, protocol, members, held_out, seed)
+        return blend(encoding, protocol, members, [held_out], seed)
 
 
 @dataclass(frozen=True)

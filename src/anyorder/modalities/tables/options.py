@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from anyorder.errors import UserError
 from anyorder.modalities.options import MOST_COMPONENTS, FitOptions, section
 from anyorder.modalities.tables.heads import checked_heads
 from anyorder.support.checks import check_fields
@@ -26,6 +27,7 @@ class TableOptions(FitOptions):
     ``heads``: by kind, a head other than the default one, such as ``{"continuous": {"name": "spline", "bins": 16}}``.
     ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options; masking and objective may be
     ``auto``: single edges beside each other for mask networks, whole chains of evidence and asked for chain networks.
+    ``dependencies``: look for columns that fix others, and answer them so.
     """
 
     engine: str = "auto"
@@ -35,6 +37,7 @@ class TableOptions(FitOptions):
     most_validation_rows: int = 10_000
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trees: TreeOptions = field(default_factory=TreeOptions)
+    dependencies: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -45,4 +48,6 @@ class TableOptions(FitOptions):
             within={"trial": "(0, 0.5]"},
             one_of={"encoding": ENCODINGS},
         )
+        if not isinstance(self.dependencies, bool):
+            raise UserError(f"dependencies must be true or false, got {self.dependencies!r}")
         object.__setattr__(self, "heads", checked_heads(section(self.heads, "heads")))

@@ -28,6 +28,5 @@ class TextOptions(PresetOptions):
             validate_every=400,
             validation_queries=128,
             patience=20,
-            threads=2,
         )
     )

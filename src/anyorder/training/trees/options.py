@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from anyorder.support.checks import check_fields
-from anyorder.support.threads import most_threads
+from anyorder.support.threads import most_threads, usual_threads
 
 MOST_SHOWN = 200_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
 
@@ -27,9 +27,7 @@ class TreeOptions:
     most_repeats: int = 80  # of one cell
     refit_below: int = 5_000  # rows: below, the trees that are kept are grown from the held-out rows as well
     most_rows: int = 50_000  # rows beyond which engine "auto" does without trees
-    threads: int = (
-        1  # of LightGBM: more help on an idle machine, and hurt on a busy one, where they wait for each other
-    )
+    threads: int = field(default_factory=usual_threads)  # of LightGBM: see anyorder.support.threads
 
     def __post_init__(self) -> None:
         counts = ("members", "rounds", "shown", "most_repeats", "sharp", "smooth", "threads")

@@ -94,6 +94,11 @@ class Codec(ABC):
         values, known = self.encode(column, marks, evidence=evidence)
         return values, known, np.zeros(len(known), dtype=bool)
 
+    def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        """What the cells say as numbers, before they are bent, and which are known: the codes, where it has levels."""
+        values, known, _ = self.encode_seen(column, marks)
+        return values, known
+
     def encode_one(self, value: object, marks: Sequence[str], *, evidence: bool = False) -> float:
         """The model value of one value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"."""
         quick = self._encode_plain(value, marks)

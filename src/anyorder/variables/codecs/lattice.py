@@ -104,6 +104,10 @@ class LatticeCodec(Codec):
         self._refuse_outside(column, missing, units)
         return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
 
+    def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        missing = missing_cells(column, marks, words=True)
+        return self._numbers(column, missing), ~missing
+
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         number = None if self.variable.kind is Kind.DATETIME else plain_number(value, marks)
         if number is None or not number.is_integer() or abs(number) > LARGEST_WHOLE:

@@ -66,10 +66,13 @@ class LineCodec(Codec):
         return self.warp
 
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
+        units, known = self.cells(column, marks)
+        self._refuse_outside(column, ~known, units)
+        return np.where(known, through(self.warp.forward, units), 0.0), known
+
+    def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
         missing = missing_cells(column, marks, words=True)
-        units = self._numbers(column, missing)
-        self._refuse_outside(column, missing, units)
-        return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
+        return self._numbers(column, missing), ~missing
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         number = None if self.variable.kind is Kind.DATETIME else plain_number(value, marks)

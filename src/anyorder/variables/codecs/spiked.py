@@ -64,6 +64,9 @@ class SpikedCodec(Codec):
         values, known = self.line.encode(column, marks, evidence=evidence)
         return self._apart(values, numbers(column, ~known, self.variable.name), known), known
 
+    def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
+        return self.line.cells(column, marks)
+
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         number, model = plain_number(value, marks), self.line._encode_plain(value, marks)
         if number is None or model is None:
