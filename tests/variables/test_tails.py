@@ -1,4 +1,4 @@
-"""Excesses over a threshold: the law that made them is found again, and its scores are those of its survival function."""
+"""Excesses over a threshold: the law that made them is found again, and its scores are those of its tail."""
 
 from __future__ import annotations
 

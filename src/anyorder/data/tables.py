@@ -11,9 +11,9 @@ The rules are few and can be overridden column by column with ``kinds``:
   01234 stay texts.
 
 Numbers that are never negative and come within a standard deviation of 0 get the lower bound 0. Shares, which lie
-between 0 and 1 or 0 and 100 and touch the upper end (or nearly touch 0 and 1), get both. An end at which many cells pile
-up, and next to which few lie, is a limit of the recording: a bound, and in a continuum an atom. ``bounds`` overrides all
-of this. A declared kind is taken literally: nothing else about such a column is inferred.
+between 0 and 1 or 0 and 100 and touch the upper end (or nearly touch 0 and 1), get both. An end at which many cells
+pile up, and next to which few lie, is a limit of the recording: a bound, and in a continuum an atom. ``bounds``
+overrides all of this. A declared kind is taken literally: nothing else about such a column is inferred.
 
 A column with one value only is kept, with that one level. A column with no value is left out, with a warning.
 """
@@ -254,7 +254,7 @@ def _natural_bounds(values: Numbers, limits: Bounds) -> Bounds:
         touches = most == top and (least == 0 or int((values == top).sum()) > 1)
         # Many things are counted up to nearly 100; few are measured up to nearly 1.
         nearly = top == 1 and least <= NEARLY and most >= 1 - NEARLY
-        if 0 <= least and most <= top and (touches or nearly):
+        if least >= 0 and most <= top and (touches or nearly):
             low, high = 0.0, top
     return low if limits[0] is None else limits[0], high if limits[1] is None else limits[1]
 

@@ -37,9 +37,7 @@ def bounded(feature: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     return limited(feature, -PLAIN, PLAIN, REACH)
 
 
-def limited(
-    feature: Float[Tensor, "*batch"], low: float, high: float, further: float
-) -> Float[Tensor, "*batch"]:
+def limited(feature: Float[Tensor, "*batch"], low: float, high: float, further: float) -> Float[Tensor, "*batch"]:
     """The feature itself between ``low`` and ``high``, approaching what lies ``further`` outside."""
     middle = feature.clamp(low, high)
     excess = feature - middle

@@ -11,7 +11,7 @@ from anyorder.variables.codecs import Codec
 
 
 def built_head(described: Mapping[str, Any], codec: Codec, components: int) -> Head:
-    """The described head with the levels, the lattice and the reach of its variable; ``components`` is the default of mixtures."""
+    """The described head with what its variable decides; ``components`` is the default of mixtures."""
     family = heads.of(described)
     options = option_names(family)
     made = dict(described)

@@ -655,8 +655,8 @@ class TableModel(FittedModel):
             if len(outside):
                 warnings.warn(
                     f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
-                    f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values can "
-                    f"occur, fit with bounds={{{variable.name!r}: (None, None)}}",
+                    f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values "
+                    f"can occur, fit with bounds={{{variable.name!r}: (None, None)}}",
                     UserWarning,
                     stacklevel=3,
                 )
