@@ -62,7 +62,7 @@ SPIKE_SHARE = 0.1
 """A value with that share of the known cells is an atom of a spiked column."""
 SPIKE_REPEATS = 10
 NEARLY = 0.01
-"""Of 0 and of 1: shares that touch neither come so close to both."""
+"""The distance from 0 and from 1 within which shares that touch neither still are shares."""
 PILE, PILE_SHARE, PILE_TIMES, NEIGHBOURS = 5, 0.005, 4, 5
 """So many cells, and such a share of all, at the last value, so many times as many as at any of its neighbours."""
 FEW_VALUES = 20
