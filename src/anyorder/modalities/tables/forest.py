@@ -147,4 +147,4 @@ class _Forest:
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
     if codec.bend is None:
         return None
-    return Warp.affine(0.0, 1.0) if len(codec.bend.x) > 2 else Warp.normal_scores(cells.astype(np.float64))
+    return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))
