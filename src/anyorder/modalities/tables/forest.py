@@ -1,7 +1,7 @@
 """The trees of a table: a set for every fold, or several sets of all rows, their bins shifted against each other.
 
-Sets that cut their bins elsewhere are better together than each alone. With folds, each set is grown on the rows outside
-its fold, as long as those inside gain by it. Without, one trial on held-out rows decides how to grow the others.
+Sets that cut their bins elsewhere are better together than each alone. With folds, each set is grown on the rows
+outside its fold, as long as those inside gain by it. Without, one trial on held-out rows decides how to grow the rest.
 """
 
 from __future__ import annotations
@@ -147,4 +147,4 @@ class _Forest:
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
     if codec.bend is None:
         return None
-    return Warp.affine(0.0, 1.0) if len(codec.bend.x) > 2 else Warp.normal_scores(cells.astype(np.float64))
+    return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))
