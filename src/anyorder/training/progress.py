@@ -31,8 +31,8 @@ def training_bar(show: bool) -> Iterator[Watch | None]:
         def watch(progress: Training, spent: float) -> None:
             score = f"held-out {progress.validation:.3f} nats (best {progress.best:.3f}), step {progress.step}"
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
-            left = progress.seconds * (1 - spent) / max(spent, 1e-6)
-            bar.update(task, completed=spent, score=score, left=f"at most {_clock(left)} left")
+            left = time_left(progress.seconds, spent)
+            bar.update(task, completed=spent, score=score, left=f"at most {left} left")
 
         yield watch
 
@@ -49,6 +49,7 @@ def trees_bar(show: bool, total: int) -> Iterator[Callable[[], None]]:
         yield lambda: bar.advance(task)
 
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
+def time_left(seconds: float, spent: float) -> str:
+    """The time that is left of a budget of which a share is spent after so many seconds; none once it is used up."""
+    minutes, rest = divmod(int(seconds * max(1 - spent, 0.0) / max(spent, 1e-6)), 60)
     return f"{minutes}:{rest:02d}"
