@@ -10,7 +10,6 @@ import pytest
 
 from anyorder.modalities.tables.model import TableModel
 from anyorder.support.advance import tracked, watched
-from anyorder.training.progress import time_left
 
 from models import categorical_model, categorical_table
 
@@ -59,9 +58,3 @@ def test_answers_about_many_rows_tell_how_far_they_are() -> None:
             ask(holes)
         done = [one for one, _ in told]
         assert len(told) > 1 and done == sorted(done) and told[-1] == (5000, 5000), ask
-
-
-def test_no_time_is_left_of_a_budget_that_is_used_up() -> None:
-    assert time_left(30.0, 0.5) == "0:30"
-    assert time_left(90.0, 0.25) == "4:30"
-    assert time_left(120.0, 1.0) == time_left(180.0, 3.0) == "0:00"
