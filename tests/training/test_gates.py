@@ -38,7 +38,7 @@ def test_weights_of_a_cell_add_up_to_one() -> None:
 
 
 def test_where_nothing_depends_on_the_evidence_gates_lose_next_to_nothing() -> None:
-    seen, _ = cells(300, 0.0)
+    seen, _ = cells(1000, 0.0)
     fresh, _ = cells(20_000, 0.0, seed=1)
     gates = fit_gates(seen, VARIABLES)
     fixed = Gates(torch.full((VARIABLES, 2), 0.5).double().log(), torch.zeros(VARIABLES, 2, 2 + VARIABLES).double())

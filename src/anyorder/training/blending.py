@@ -97,7 +97,7 @@ def blend(
             tuple(part.heads.of(variable) for part in parts),
             tuple(shares[:, variable].tolist()),
             tuple(widths[:-1]),
-            tuple(gate) if len(kept) > 1 else (),
+            tuple(gate),
         )
         for variable in range(variables)
     ]
@@ -107,7 +107,7 @@ def blend(
         [part.network for part in parts],
         numbers,
         folds,
-        gates.slopes[:, kept] if len(kept) > 1 else None,
+        gates.slopes[:, kept],
     )
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
