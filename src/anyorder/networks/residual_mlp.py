@@ -50,6 +50,8 @@ class ResidualMLP(MaskNetwork):
     dropout: float = 0.1
     expert: bool = False
 
+    for_short_tables: ClassVar[Mapping[str, Any]] = {"width": 128}
+
     # Untrained, the expert is the best Gaussian of the columns as they are encoded: worth it once they are bent to
     # normals, and once there are two of them.
     encodings: ClassVar[tuple[str, ...]] = ("standard", "normal_scores")
