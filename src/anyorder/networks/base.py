@@ -13,7 +13,7 @@ at once, so what belongs to one question is an argument or a view (:meth:`Networ
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -123,6 +123,11 @@ class Network(nn.Module, ABC):
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)
+
+    @property
+    def inside(self) -> Sequence[Network]:
+        """The networks that it is made of, in the order of its layout's ``members``; none where it is one itself."""
+        return ()
 
     @classmethod
     def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
