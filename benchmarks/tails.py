@@ -1,14 +1,14 @@
 """How often and how far draws leave the range that was seen, beside held-out cells and a Gaussian's draws.
 
-    python benchmarks/tails.py [--tables concrete,wine] [--minutes 0.5] --json benchmarks/results/tails.json    (an hour)
+    python benchmarks/tails.py [--tables concrete,wine] --json benchmarks/results/tails.json    (an hour)
 
-Of every table four fifths of the rows are fitted; in the others three cells in ten are hidden and filled by so many draws
-that there are 100,000 numbers in all. Printed: the share of drawn numbers beyond the range of their column in the
-fitted rows, the share of held-out cells there and the share that exchangeable rows have on average (1 / (n + 1) a side, the
-greater part of it where a column has ties or bounds at its ends); the farthest draw, in widths of that range; the
-root of the mean square error, in standard deviations, of the mean of 20 draws and of all draws over that of the point
-fill. The obvious alternative draws from a Gaussian with the column's mean and deviation. Each table says whether it was
-seen while the library was tuned.
+Of every table four fifths of the rows are fitted; in the others three cells in ten are hidden and filled by so many
+draws that there are 100,000 numbers in all. Printed: the share of drawn numbers beyond the range of their column in the
+fitted rows, the share of held-out cells there, and the share that exchangeable rows have on average (1 / (n + 1) a
+side, less where a column has ties or bounds at its ends); the farthest draw, in widths of that range; the root of the
+mean square error, in standard deviations, of the mean of 20 draws and of all draws over that of the point fill. The
+obvious alternative draws from a Gaussian with the column's mean and deviation. Each table says whether it was seen
+while the library was tuned.
 """
 
 from __future__ import annotations
