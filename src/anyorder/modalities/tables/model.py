@@ -12,6 +12,7 @@ import torch
 
 from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
@@ -49,7 +50,8 @@ class TableModel(FittedModel):
     noun = "a table"
 
     def __repr__(self) -> str:
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+        state = still_improving(self.card)
+        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
     @overload
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional: ...
