@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -59,6 +59,7 @@ class Bins:
     right: Float[Tensor, "bins pieces"]
     warp: Warp
     lattice: Lattice | None
+    cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parted(cls, edges: tuple[float, ...], warp: Warp, lattice: Lattice | None, blur: float = 0.0) -> Bins:
@@ -163,6 +164,13 @@ class Bins:
         length = length.exp()
         return self.left @ (length * (1 - middle)).T + self.right @ (length * middle).T
 
+    def held_within(self, low: float, high: float) -> Float[Tensor, " bins"]:
+        """How much of each bin lies between two model values; kept, since a column is always asked for its bounds."""
+        if (low, high) not in self.cuts:
+            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64))
+            self.cuts[low, high] = self.held(ends[:1], ends[1:])[:, 0]
+        return self.cuts[low, high]
+
     @cached_property
     def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"], Float[Tensor, " nodes"]]:
         """Points on the line, the weight of each under each bin's own distribution, and under the marginal."""
@@ -238,6 +246,11 @@ class BinnedDistribution(Distribution):
             nats = self._log_between(self.bins.warp.forward(low), self.bins.warp.forward(high))
             return nats.masked_fill(none, -math.inf).to(self.logits.dtype)
         return self._log_between(self.bins.warp.forward(low), self.bins.warp.forward(high)).to(self.logits.dtype)
+
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
+        """log P of the line between two model values that are asked for again and again: a sum over the bins."""
+        held = self.bins.held_within(low, high).to(self.logits.device)
+        return _log(self.logits.double().softmax(-1) @ held).to(self.logits.dtype)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -350,18 +363,37 @@ class BinnedDistribution(Distribution):
         return table.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
 
     def _log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """log P of the line between two normal scores, piece by piece, so that a far tail keeps its digits."""
-        bins = self.bins
-        piece = bins.piece(low)
-        left, right = self._heights()
-        if bool(((low < high) & (high <= bins.breaks.to(low.device)[piece + 1])).all()):  # as in cells of a lattice
-            start, end = self._of(piece, left), self._of(piece, right)
-            if not bins.flat:
-                start = torch.lerp(start, end, (bins.share(piece, low) + bins.share(piece, high)) / 2)
-            return _log(start) + log_normal_between(low, high)
-        length, middle = bins.parts(low, high)
-        heights = left if bins.flat else left + (right - left) * middle
-        return (_log(heights) + length).logsumexp(-1)
+        """log P of the line between two normal scores, in parts that are added up, so that a far tail keeps its digits.
+
+        Those are the rest of the piece where it begins, whole pieces, and the beginning of the piece where it ends.
+        """
+        bins, (left, right) = self.bins, self._heights()
+        breaks = bins.breaks.to(low.device)
+        first, last = bins.piece(low), bins.piece(high)
+        same = first == last
+        begin = torch.lerp(self._of(first, left), self._of(first, right), self._middle(first, low, high, same))
+        nats = _log(begin) + log_normal_between(low, torch.where(same, high, breaks[first + 1]))
+        nats = nats.masked_fill(same & (low >= high), -math.inf)
+        if bool(same.all()):  # as it is with the cells of a lattice
+            return nats
+        start = breaks[last]
+        ends = ~same & (high > start)
+        finish = torch.lerp(self._of(last, left), self._of(last, right), self._middle(last, start, high, ends))
+        part = _log(finish) + log_normal_between(torch.where(ends, start, -1.0), torch.where(ends, high, 1.0))
+        numbers = torch.arange(len(breaks) - 1, device=low.device)
+        whole = (numbers > first[..., None]) & (numbers < last[..., None])
+        between = _log(self._masses()).masked_fill(~whole, -math.inf)
+        parts = torch.cat([between, torch.stack([nats, part.masked_fill(~ends, -math.inf)], -1)], -1)
+        return parts.logsumexp(-1)
+
+    def _middle(
+        self, piece: Int[Tensor, "*batch"], low: Tensor, high: Tensor, ends: Bool[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """Where on a piece the middle of a part lies, from ``low`` to ``high`` or, unless it ``ends``, all the rest."""
+        if self.bins.flat:
+            return torch.zeros((), dtype=torch.float64, device=low.device)
+        upto = self.bins.share(piece, high) if bool(ends.any()) else torch.ones_like(low)
+        return (self.bins.share(piece, low) + upto.where(ends, 1.0)) / 2
 
     def _at(self, piece: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on a piece below which ``share`` of the piece lies, measured in u."""

@@ -196,6 +196,8 @@ class BoundedDistribution(Distribution):
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
+        if isinstance(self.base, BinnedDistribution) and not self.discrete:
+            return self.base.log_within(self.low, self.high)
         return self.base.log_between(self._end(self.low), self._end(self.high))
 
     @cached_property
@@ -268,8 +270,7 @@ class Bounded(Head):
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
     bins = histogram.bins
-    ends = bins.warp.forward(torch.tensor([low, high], dtype=torch.float64))
-    kept = bins.held(ends[:1], ends[1:])[:, 0]
+    kept = bins.held_within(low, high)
     # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
     lost = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
     return BinnedDistribution(
