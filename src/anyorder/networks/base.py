@@ -126,6 +126,11 @@ class Network(nn.Module, ABC):
     def __post_init__(self) -> None:
         nn.Module.__init__(self)
 
+    @property
+    def inside(self) -> Sequence[Network]:
+        """The networks that it is made of, in the order of its layout's ``members``; none where it is one itself."""
+        return ()
+
     @classmethod
     def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
         """Options that it chooses by itself for a table in this encoding with so many columns on a line."""

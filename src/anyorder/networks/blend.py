@@ -129,6 +129,10 @@ class BlendNetwork(Network):
         return {**described, "members": members}, {**rest, **renewed}
 
     @property
+    def inside(self) -> list[Network]:
+        return self._parts
+
+    @property
     def _parts(self) -> list[Network]:
         return [part for part in self.parts if isinstance(part, Network)]
 

@@ -132,6 +132,10 @@ class DependentNetwork(Network):
         return cls(layout, {"network": describe(network)}, tuple(dependencies), network)
 
     @property
+    def inside(self) -> tuple[Network, ...]:
+        return (self.network,)
+
+    @property
     def learned(self) -> tuple[bool, ...]:
         return self.network.learned
 
