@@ -130,7 +130,7 @@ def test_once_it_is_late_marginals_answer() -> None:
     assert network.log_scales.isfinite().all()
 
 
-@pytest.mark.parametrize("column", [[0.1, 0.7, -0.3, 1.2, 0.4, 0.0], list("xyzxyz"), [1.0] * 6])
+@pytest.mark.parametrize("column", [[0.1, 0.7, -0.3, 1.2, 0.4, 0.0], list("xyzxyz")])
 def test_a_column_alone_is_its_marginal(column: list[object]) -> None:
     schema, cells = prepare(pd.DataFrame({"a": column}))
     encoding = Encoding.fit(cells, schema, "normal_scores")
