@@ -23,7 +23,7 @@ from torch import Tensor
 from anyorder.distributions.region import Region, agreement
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.likelihood import log_probs
+from anyorder.model.likelihood import log_probs, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.questions.answer import Answer
@@ -69,6 +69,12 @@ class OrderSpread:
     def deviation(self) -> float:
         """The standard deviation over orders: 0 for a coherent model."""
         return float(np.std(self.log_probs))
+
+    @property
+    def left(self) -> float:
+        """The same over pairs of opposite orders, each averaged: what is left of it in :meth:`Conditional.log_prob`."""
+        each = np.array(self.log_probs)[: len(self.log_probs) // 2 * 2].reshape(-1, 2)
+        return float(np.std(np.logaddexp.reduce(each, axis=1))) if len(each) else 0.0
 
 
 class Conditional:
@@ -240,7 +246,7 @@ class Conditional:
         return Answer(self.model.schema.variables[index], self.model.encoding, distribution)
 
     def log_prob(
-        self, values: Mapping[str, Any] | None = None, /, *, orders: int = 1, seed: int = 0, **more: Any
+        self, values: Mapping[str, Any] | None = None, /, *, orders: int | None = None, seed: int = 0, **more: Any
     ) -> Estimate:
         """log p(values | evidence), jointly, in nats and in the units of the data.
 
@@ -252,7 +258,7 @@ class Conditional:
         values, **more
             By variable: one value each.
         orders
-            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+            Average the probability over so many orders (SFARM eq. 14), two if not given: costs as many passes.
         seed
             Decides the orders.
 
@@ -266,6 +272,7 @@ class Conditional:
         >>> known.log_prob(price=36.0, river="no") > known.log_prob(price=60.0, river="no")
         True
         """
+        orders = usual_orders(self.model, orders)
         if not self._regions:
             return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
         particles = self._ranged.particles()
@@ -473,7 +480,7 @@ class Conditional:
             asked &= ~known  # a variable with a range is drawn already
         asked, wanted = with_indicators_along(self.model.schema, known, asked, named=self.asked is not None)
         query = Query(known.expand(n, -1), asked.expand(n, -1))
-        drawn = draws(self.model, row.expand(n, -1), query, seed=seed)
+        drawn = draws(self.model, row.expand(n, -1), query, seed=seed, orders=usual_orders(self.model))
         if holes and not self.model.schema.pairs:
             raise UserError("the model knows of no holes: fit a table that has some with missingness='joint'")
         if holes:

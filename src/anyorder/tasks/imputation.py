@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.likelihood import usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.support.checks import checked_seed, whole
@@ -49,7 +50,9 @@ def fill_draws(
         rows = np.repeat(holes[start : start + at_once], count)
         known = torch.as_tensor(observed[rows])
         own = seed_further(seed * 1_000_003, start)  # for every part, so that no two parts draw alike
-        completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=own)
+        completed = draws(
+            model, torch.as_tensor(values[rows]), Query(known, ~known), seed=own, orders=usual_orders(model)
+        )
         drawn[np.tile(np.arange(count), len(rows) // count), rows] = completed
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 
