@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional, OrderSpread
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
+    from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
+    from anyorder.sklearn import AnyOrderRegressor as AnyOrderRegressor
     from anyorder.tasks.pooling import pool
 
 __version__ = "0.1.0"
@@ -78,8 +80,10 @@ _HOMES = {
     "load": "modalities.load",
     "pool": "tasks.pooling",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
+    "AnyOrderClassifier": "sklearn",
     "AnyOrderDensity": "sklearn",
     "AnyOrderImputer": "sklearn",
+    "AnyOrderRegressor": "sklearn",
 }
 
 

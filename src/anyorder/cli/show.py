@@ -197,13 +197,26 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
-    """Print the variables of a model: name, kind, levels."""
-    table = _table("variable", "kind", "levels", numeric=False)
+    """Print the variables of a model: name, kind, levels or what is known of its numbers."""
+    table = _table("variable", "kind", "values", numeric=False)
     for variable in variables:
         levels = [str(level) for level in variable["levels"]]
         shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
-        table.add_row(escape(variable["name"]), variable["kind"], escape(shown))
+        table.add_row(escape(variable["name"]), variable["kind"], escape(shown or _line(variable)))
     _console().print(table)
+
+
+def _line(variable: Mapping[str, Any]) -> str:
+    """The bounds, atoms and precision of a column of numbers, as far as there are any."""
+    facts = []
+    if "bounds" in variable:
+        low, high = ("" if end is None else number(end) for end in variable["bounds"])
+        facts.append(f"{low}..{high} ({variable['bounds_are']})")
+    if "atoms" in variable:
+        facts.append(f"often {number(variable['atoms'])}")
+    if "step" in variable:
+        facts.append(f"in steps of {number(variable['step'])}")
+    return ", ".join(facts)
 
 
 def number(value: Any) -> str:

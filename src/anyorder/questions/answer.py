@@ -466,7 +466,7 @@ class Answer:
         check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
-        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
+        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy(), recorded=True)
 
     def _moment(self, power: int, centre: float = 0.0) -> float:
         name = self.variable.name
@@ -488,8 +488,8 @@ class Answer:
             raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
         return model
 
-    def _decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
-        return np.asarray(self._encoding.decode_column(self.variable.name, model))
+    def _decode(self, model: NDArray[np.float64], *, recorded: bool = False) -> NDArray[Any]:
+        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=recorded))
 
 
 def check_order(variable: Variable, what: str, *, distance: bool = False) -> None:

@@ -210,7 +210,7 @@ class RangedAnswer(Answer):
         generator = torch.Generator().manual_seed(checked_seed(seed))
         n = whole("n", n, 0)
         check_room("n", n, 1)
-        return self._decode(self._mixture.draws(n, generator).numpy())
+        return self._decode(self._mixture.draws(n, generator).numpy(), recorded=True)
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of about equal probability.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pandas as pd
 
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
-from anyorder.modalities.card import make_card
+from anyorder.modalities.card import make_card, still_improving
 from anyorder.modalities.fit import Run
 from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
@@ -124,6 +125,9 @@ def fit(
         chosen=fitted.chosen,
         **({"dependencies": dependencies} if dependencies else {}),
     )
+    # A budget in steps is somebody's who counts them; one in minutes is kept at the cost of the model.
+    if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
+        warnings.warn(warning, UserWarning, stacklevel=2)
     return TableModel(core, card)
 
 

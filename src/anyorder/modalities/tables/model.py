@@ -12,6 +12,7 @@ import torch
 
 from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
 from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.query import Query
@@ -49,7 +50,8 @@ class TableModel(FittedModel):
     noun = "a table"
 
     def __repr__(self) -> str:
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+        state = still_improving(self.card)
+        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
     @overload
     def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional: ...
@@ -340,7 +342,7 @@ class TableModel(FittedModel):
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         count = usual_orders(self.core, orders)
         average = log_prob(self.core, torch.as_tensor(values), query, orders=count, seed=seed)
-        self._warn_outside(table, observed & ~known & np.isneginf(average)[:, None])
+        self._warn_outside(table, observed & ~known)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -642,11 +644,11 @@ class TableModel(FittedModel):
         """
         return decompress_table(self.core, data)
 
-    def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
+    def _warn_outside(self, table: pd.DataFrame, asked: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
         for index, variable in enumerate(self.schema.variables):
             low, high = variable.bounds
-            rows = np.flatnonzero(ruled_out[:, index])
+            rows = np.flatnonzero(asked[:, index])
             if (low is None and high is None) or not len(rows):
                 continue
             numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]
@@ -656,8 +658,8 @@ class TableModel(FittedModel):
             if len(outside):
                 warnings.warn(
                     f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
-                    f"bounds {variable.bounds} and have probability 0. If the bounds were guessed and such values can "
-                    f"occur, fit with bounds={{{variable.name!r}: (None, None)}}",
+                    f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values "
+                    f"can occur, fit with bounds={{{variable.name!r}: (None, None)}}",
                     UserWarning,
                     stacklevel=3,
                 )
