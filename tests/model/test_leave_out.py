@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from models import gaussian_model
 
 from anyorder.errors import UserError
 from anyorder.heads import Gaussian
@@ -14,6 +13,8 @@ from anyorder.model import AnyOrderModel, layout_of
 from anyorder.model.leave_out import folds, leave_out
 from anyorder.networks.blend import BlendNetwork
 from anyorder.query import Query
+
+from models import gaussian_model
 
 FOLDS = (0, 1, 0, 1)  # two kinds of members, each with a part for two folds
 WEIGHTS = (0.3, 0.3, 0.2, 0.2)
