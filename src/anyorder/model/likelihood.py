@@ -23,6 +23,7 @@ from torch import Tensor
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -80,14 +81,13 @@ def log_probs(
     check_room("orders", orders, len(values) + model.variables, "average over fewer, or ask for fewer rows at a time")
     out = np.zeros((orders, len(values)))
     several = int(query.asked.sum(dim=1).max()) > 1 if query.asked.numel() else False
-    for which, protocol in enumerate(order_protocols(model, orders, seed)):
-        if which and not several:  # one variable has but one order
-            out[which] = out[0]
-            continue
-        for rows in row_chunks(model, len(values)):
-            for stage in indicators_first(query.rows(rows).to(model.device), model.schema):
+    protocols = order_protocols(model, orders if several else 1, seed)  # one variable has but one order
+    for rows in tracked(row_chunks(model, len(values)), len(values)):
+        for stage in indicators_first(query.rows(rows).to(model.device), model.schema):
+            for which, protocol in enumerate(protocols):
                 steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage))
                 out[which, rows] += steps.double().sum(dim=1).cpu().numpy()
+    out[len(protocols) :] = out[0]
     nats: NDArray[np.float64] = out + _shift(model, values, query.asked)
     return nats
 

@@ -12,6 +12,7 @@ both are given which cells are missing: a row is never surprising for its holes 
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import whole
 from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
@@ -82,12 +84,19 @@ def cell_scores(
     # Indicators of missing cells are evidence about the others, but no cells of the user's.
     cells_of = np.array([not variable.indicates for variable in model.schema.variables])
     nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
-    for parts, rows in [(model, np.arange(len(frame)))] if whole else unseen_parts(model, frame):
-        for start in range(0, len(rows), ROWS_AT_ONCE):
-            some = rows[start : start + ROWS_AT_ONCE]
-            row, cells = _leave_one_out(parts, values[some], observed[some], observed[some] & cells_of)
-            position = (some[row[cells.row]], cells.variable)
-            nats[position], tail[position] = -cells.log_prob, cells.tail()
+    jobs = [(model, np.arange(len(frame)))] if whole else list(unseen_parts(model, frame))
+    by_job = np.concatenate([rows for _, rows in jobs]) if jobs else np.arange(0)  # one bar for all of them
+    ends = np.cumsum([len(rows) for _, rows in jobs]).tolist()
+    cuts = [
+        slice(start, min(start + ROWS_AT_ONCE, last))
+        for first, last in itertools.pairwise([0, *ends])
+        for start in range(first, last, ROWS_AT_ONCE)
+    ]
+    for cut in tracked(cuts, len(frame)):
+        parts, some = jobs[int(np.searchsorted(ends, cut.start, side="right"))][0], by_job[cut]
+        row, cells = _leave_one_out(parts, values[some], observed[some], observed[some] & cells_of)
+        position = (some[row[cells.row]], cells.variable)
+        nats[position], tail[position] = -cells.log_prob, cells.tail()
     if folds(model) > 1 and not whole:
         known = ~np.isnan(tail)
         tail[known] = among_others(tail[known])
