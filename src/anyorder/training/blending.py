@@ -22,7 +22,7 @@ from anyorder.heads import Head
 from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
-from anyorder.training.gates import Gates, JudgedCells, fit_gates, telling_shares
+from anyorder.training.gates import Gates, JudgedCells, fit_gates
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
@@ -73,11 +73,8 @@ def blend(
     With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
     """
     variables = len(encoding.codecs)
-    levels = tuple(head.levels for head in (members[0].trials[0].heads.of(number) for number in range(variables)))
-    together = _joined(held_out)
-    telling = telling_shares(together.values, together.observed, levels)
     sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
-    cells = judged(members, sets, telling)
+    cells = judged(members, sets)
     broken = _broken(cells, variables)
     if bool(broken.all(dim=0).any()):
         names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
@@ -100,7 +97,7 @@ def blend(
             tuple(part.heads.of(variable) for part in parts),
             tuple(shares[:, variable].tolist()),
             tuple(widths[:-1]),
-            tuple(gate) if len(kept) > 1 else (),
+            tuple(gate),
         )
         for variable in range(variables)
     ]
@@ -110,8 +107,7 @@ def blend(
         [part.network for part in parts],
         numbers,
         folds,
-        gates.slopes[:, kept] if len(kept) > 1 else None,
-        telling,
+        gates.slopes[:, kept],
     )
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
@@ -208,15 +204,13 @@ def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.ra
     return Questions(rows, known, asked * scale, single=True)
 
 
-def judged(
-    members: list[Member], sets: list[list[Questions]], telling: Float[Tensor, "variables variables"]
-) -> JudgedCells:
+def judged(members: list[Member], sets: list[list[Questions]]) -> JudgedCells:
     """What the trials of all members say of every asked cell."""
     found = []
     for number, each in enumerate(sets):
         for own in each:
             question, variable = own.cells
-            features = gate_features(own.known, telling)[question, variable]
+            features = gate_features(own.known)[question]
             nats = torch.stack([_log_probs(member.trials[number], own) for member in members])
             found.append(JudgedCells(nats, variable, features, own.counts[question, variable]))
     return JudgedCells(
@@ -241,7 +235,3 @@ def _log_probs(model: AnyOrderModel, asked: Questions) -> Float[Tensor, " cells"
         beside = [model.log_prob_beside(values[part], known[part]).double() for part in parts]
         nats = torch.cat(beside)[question, variable]
     return nats.clamp(min=FLOOR)
-
-
-def _joined(sets: Sequence[Rows]) -> Rows:
-    return Rows(*(torch.cat([getattr(rows, name) for rows in sets]) for name in ("values", "observed", "log_det")))

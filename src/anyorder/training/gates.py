@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.networks.blend import STEEPEST
@@ -21,8 +21,6 @@ from anyorder.networks.blend import STEEPEST
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
 STEPS = 60
 MOST_CELLS = 60_000
-MOST_FOR_TELLING = 300  # variables, beyond which each one is taken to tell as much as any other
-MOST_LEVELS = 8  # of a variable whose indicators are compared with those of others
 
 
 @dataclass(frozen=True)
@@ -87,30 +85,3 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
     if not bool(found.isfinite().all()):
         found = torch.zeros_like(found)
     return Gates(found[..., 0].log_softmax(dim=1), found[..., 1:].clamp(-STEEPEST, STEEPEST))
-
-
-def telling_shares(
-    values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"], levels: tuple[int, ...]
-) -> Float[Tensor, "variables variables"]:
-    """How much each variable alone tells of another, as shares of one: by the largest squared correlation."""
-    variables = len(levels)
-    others = 1 - torch.eye(variables, dtype=torch.float64)
-    if variables > MOST_FOR_TELLING or variables < 2:
-        return others / max(1, variables - 1)
-    columns, owner = [], []
-    for variable, count in enumerate(levels):
-        column = values[:, variable].double()
-        parts = [column] if not count else [(column == code).double() for code in range(min(count, MOST_LEVELS))]
-        there = observed[:, variable].double()
-        for part in parts:
-            mean = (part * there).sum() / there.sum().clamp(min=1)
-            columns.append((part - mean) * there)
-            owner.append(variable)
-    centred = torch.stack(columns, dim=1)
-    scaled = centred / centred.square().sum(dim=0).sqrt().clamp(min=1e-9)
-    squared = (scaled.T @ scaled).square().nan_to_num()
-    of = torch.tensor(owner)
-    rows = torch.stack([squared[of == variable].amax(dim=0) for variable in range(variables)])
-    told = torch.stack([rows[:, of == variable].amax(dim=1) for variable in range(variables)], dim=1)
-    told = (told + 0.01) * others
-    return told / told.sum(dim=1, keepdim=True)
