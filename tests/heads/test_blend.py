@@ -176,3 +176,14 @@ def test_gates_and_temperatures_must_make_sense(extra: tuple[tuple[int, ...], tu
 
 def test_without_gates_it_is_described_as_before() -> None:
     assert set(describe(blend(PAIRS["levels"]))) == {"name", "members", "weights", "starts"}
+
+
+def test_a_blend_of_levels_can_be_tempered_itself() -> None:
+    inner = gated(PAIRS["levels"])
+    features = torch.randn(3, inner.size, dtype=torch.float64)
+    codes = torch.arange(4, dtype=torch.float64)[:, None]
+    once = inner(features).log_prob(codes).T
+    outer = Blend((inner, Categorical(4)), (0.5, 0.5), (0, inner.size), (), (2.0, 1.0))
+    wide = torch.cat([features, torch.zeros(3, 4, dtype=torch.float64)], dim=1)
+    expected = 0.5 * (once / 2).softmax(-1) + 0.5 / 4
+    torch.testing.assert_close(outer(wide).log_prob(codes).exp().T, expected)

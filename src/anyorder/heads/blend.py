@@ -27,6 +27,7 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.checks import inside, whole
 from anyorder.support.roots import first_crossing
@@ -150,6 +151,13 @@ class BlendDistribution(Distribution):
             surprise = -self.log_prob(torch.full(self.shape, atom, dtype=torch.float64, device=log_weight.device))
             total = total + log_weight.exp() * surprise.double()
         return total.to(self.members[0].mean().dtype)
+
+    def tempered(self, temperature: float) -> Distribution:
+        if not self.levels:
+            return super().tempered(temperature)
+        codes = torch.arange(self.levels, dtype=torch.float64, device=self.log_weights.device)
+        log_probs = self.log_prob(codes.reshape(-1, *[1] * len(self.shape))).movedim(0, -1)
+        return CategoricalDistribution(log_probs / temperature)
 
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
         if (merged := self.merged) is not self:
