@@ -13,7 +13,6 @@ that gains no more than its own error there is not made.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
