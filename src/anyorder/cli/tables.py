@@ -20,6 +20,7 @@ from anyorder.cli.options import (
     Orders,
     Out,
     PlainOut,
+    RuleTexts,
     Seed,
     TableFile,
     UnseenValues,
@@ -66,6 +67,7 @@ def fill(
     ] = 0.9,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
+    rule: RuleTexts = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """The best guess for every unknown cell; with --draws, random fills of all unknown cells of a row together."""
@@ -81,13 +83,15 @@ def fill(
             _as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals, escape_formulas=escape_formulas
         )
     if draws is None:
-        write_frame(model.fill(frame, seed=seed, unseen=unseen), out, escape_formulas=escape_formulas)
+        write_frame(
+            model.fill(frame, seed=seed, unseen=unseen, rules=rule or None), out, escape_formulas=escape_formulas
+        )
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
     import pandas as pd
 
-    filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
+    filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
     for index, one in enumerate(filled):
         one.insert(0, "draw", index)
     write_frame(pd.concat(filled, ignore_index=True), out, escape_formulas=escape_formulas)
@@ -117,13 +121,15 @@ def sample(
     holes: Annotated[
         bool, typer.Option("--holes", help="leave cells empty as in the data (needs fit --missingness joint)")
     ] = False,
+    rule: RuleTexts = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Full rows, in which what is given stays fixed."""
     evidence = parse_evidence(given)
     check_table(out)
     check_names(model, evidence)
-    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out, escape_formulas=escape_formulas)
+    drawn = model.given(evidence, rules=rule or None).sample(count, seed=seed, holes=holes)
+    write_frame(drawn, out, escape_formulas=escape_formulas)
 
 
 def score(

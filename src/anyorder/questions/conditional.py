@@ -32,6 +32,7 @@ from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
+from anyorder.questions.rules import Rules
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.variables.missingness import blank_holes, with_indicators_along
@@ -89,6 +90,8 @@ class Conditional:
         The variables that are asked about; None for all others.
     draws, seed
         Ranges are answered by so many truncated draws, the same ones for the same seed.
+    rules
+        Rules between columns that hold (:mod:`anyorder.questions.rules`).
 
     Examples
     --------
@@ -107,6 +110,7 @@ class Conditional:
         *,
         draws: int = DRAWS,
         seed: int = 0,
+        rules: Rules | None = None,
         _read: Mapping[str, Statement] | None = None,
     ) -> None:
         self.model = model
@@ -127,6 +131,12 @@ class Conditional:
             if model.schema.index(name) in self._encoded:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
         self.asked = asked
+        # Rules about what is known already are checked once; what they say of the rest needs draws.
+        self.rules = self._rules = rules or None
+        if self._rules is not None:
+            self._check_rules(self._rules)
+            if all(column in self._encoded for column in self._rules.columns):
+                self._rules = None
 
     def __repr__(self) -> str:
         asked = ", ".join(self.asked) if self.asked is not None else "..."
@@ -203,12 +213,21 @@ class Conditional:
         True
         """
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
-        return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed, _read=self._statements)
+        return Conditional(
+            self.model, self.evidence, self.asked, draws=draws, seed=seed, rules=self.rules, _read=self._statements
+        )
 
     def _with(
         self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None, read: Mapping[str, Statement]
     ) -> Conditional:
-        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed, _read=read)
+        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed, rules=self.rules, _read=read)
+
+    def _check_rules(self, rules: Rules) -> None:
+        known = np.array([[column in self._encoded for column in rules.columns]])
+        units = np.array([[rules.value(column, self._encoded.get(column, 0.0)) for column in rules.columns]])
+        for rule, broken in zip(rules.rules, rules.broken(units, known), strict=True):
+            if broken[0]:
+                raise UserError(f"the evidence breaks the rule {str(rule)!r}; change one of them, or leave it out")
 
     def __getitem__(self, name: str) -> Answer:
         """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors.
@@ -231,7 +250,7 @@ class Conditional:
         index = self.model.schema.index(name)
         if index in self._encoded:
             raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
-        if self._regions:
+        if self.ranged:
             return self._ranged.answer(index)
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
@@ -266,7 +285,7 @@ class Conditional:
         >>> known.log_prob(price=36.0, river="no") > known.log_prob(price=60.0, river="no")
         True
         """
-        if not self._regions:
+        if not self.ranged:
             return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
         particles = self._ranged.particles()
         rows, query = self._wanted({**(values or {}), **more}, particles.values, particles.known)
@@ -349,8 +368,8 @@ class Conditional:
         >>> model.given(rooms=6).order_spread(price=40.0, river="no").deviation >= 0
         True
         """
-        if self._regions:
-            raise UserError("the spread over orders is a question about exact evidence; this evidence has ranges")
+        if self.ranged:
+            raise UserError("the spread over orders is a question about exact evidence; this one has ranges or rules")
         row, known = self._row()
         row, query = self._wanted({**(values or {}), **more}, row, known[0])
         nats = log_probs(self.model, row, query, orders=orders, seed=seed)
@@ -359,12 +378,12 @@ class Conditional:
     @cached_property
     def _ranged(self) -> Ranged:
         """The machinery of ranges, made for the first question that needs it: most never do."""
-        return Ranged(self.model, *self._row(), self._regions, self.draws, self.seed)
+        return Ranged(self.model, *self._row(), self._regions, self.draws, self.seed, self._rules)
 
     @property
     def ranged(self) -> bool:
-        """Whether some of the evidence is a range, so that answers are estimates."""
-        return bool(self._regions)
+        """Whether some of the evidence is a range or a rule, so that answers are estimates."""
+        return bool(self._regions) or self._rules is not None
 
     @property
     def exact(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
@@ -430,6 +449,8 @@ class Conditional:
         asked = torch.zeros_like(known)
         for name, value in wanted.items():
             index = self.model.schema.index(name)
+            if self._rules is not None and index in self._rules.columns:
+                raise UserError(f"rules speak of {name!r}; ask for the probability of a range of it instead")
             if index in self._encoded or index in self._regions:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             if self.asked is not None and name not in self.asked:
@@ -465,7 +486,7 @@ class Conditional:
         """
         n, seed = whole("n", n, 0), checked_seed(seed)
         check_room("n", n, self.model.variables)
-        row, known = self._ranged.rows(n, seed) if self._regions else self._row()
+        row, known = self._ranged.rows(n, seed) if self.ranged else self._row()
         asked = ~known
         if self.asked is not None:
             asked = torch.zeros_like(known)
@@ -479,6 +500,8 @@ class Conditional:
         if holes:
             blank_holes(self.model.schema, drawn, asked[0].numpy())
         frame = self.model.encoding.decode(drawn)
+        if self._rules is not None:
+            self._rules.round(frame)
         for name, statement in self._statements.items():
             # A range or set of one value is known exactly as well, and comes out of its encoding.
             if isinstance(statement, Value) and self.model.schema.index(name) in self._encoded:

@@ -91,7 +91,7 @@ def ranged_draws(
     for rows in row_chunks(model, len(values)):
         count = len(out[rows])
         query = Query(known.expand(count, -1).to(model.device), asked.expand(count, -1).to(model.device))
-        chain = model.chain(query, _on(model.device, generator))
+        chain = model.chain(query, order_generator(model.device, generator))
         out[rows], log_weights[rows] = _walk(model, values[rows], chain, regions, generator, draw_last)
     return Particles(out, known | asked, log_weights)
 
@@ -114,7 +114,7 @@ def _walk(
         last = step == chain.steps - 1
         for variable in target.unique().tolist():  # one, unless the order is drawn for each row
             rows = (target == variable).nonzero()[:, 0]
-            distribution = doubled(model, _distinct(features[rows]), variable)
+            distribution = doubled(model, one_where_alike(features[rows]), variable)
             region = regions[variable]
             log_weights[rows] += region.log_mass(distribution)
             if draw_last or not last:
@@ -125,7 +125,7 @@ def _walk(
     return values, log_weights
 
 
-def _distinct(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
+def one_where_alike(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
     """One row where all are the same, as they are before the first draw: one distribution then serves every draw."""
     return features[:1] if bool((features == features[:1]).all()) else features
 
@@ -151,6 +151,6 @@ def doubled(model: AnyOrderModel, features: Float[Tensor, "rows width"], variabl
     return head(features.double()[..., : head.size])  # type: ignore[no-any-return]
 
 
-def _on(device: torch.device, generator: torch.Generator) -> torch.Generator:
+def order_generator(device: torch.device, generator: torch.Generator) -> torch.Generator:
     """A generator for the order of the chains; drawn from the one given, which stays on the CPU."""
     return torch.Generator(device=device).manual_seed(drawn_seed(generator))

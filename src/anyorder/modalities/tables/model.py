@@ -20,6 +20,8 @@ from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.information import mutual_information
+from anyorder.questions.rules import Rules, parse_rules
+from anyorder.support.checks import whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
 from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
@@ -47,7 +49,9 @@ class TableModel(FittedModel):
     def __repr__(self) -> str:
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
 
-    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
+    def given(
+        self, evidence: Mapping[str, Any] | None = None, /, *, rules: Sequence[str] | None = None, **more: Any
+    ) -> Conditional:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
 
         Not for the effect of setting a column: ``given(x=1)`` describes rows in which x = 1 was seen.
@@ -56,7 +60,11 @@ class TableModel(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers.
+            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers,
+            and for a column that is called "rules".
+        rules
+            Rules between number columns that hold, such as ``["price > rooms"]``: linear comparisons and equations.
+            None for those that the model was fitted with, an empty list for none.
 
         Returns
         -------
@@ -70,7 +78,7 @@ class TableModel(FittedModel):
         >>> low < price.mean() < high
         True
         """
-        return Conditional(self.core, {**(evidence or {}), **more})
+        return Conditional(self.core, {**(evidence or {}), **more}, rules=self._rules(rules))
 
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
@@ -91,7 +99,7 @@ class TableModel(FittedModel):
         >>> model.asking("rooms", "price").sample(3, seed=0).columns.tolist()
         ['rooms', 'price']
         """
-        return Conditional(self.core, asked=names)
+        return Conditional(self.core, asked=names, rules=self._rules(None))
 
     def __getitem__(self, name: str) -> Any:
         """The marginal distribution of one column.
@@ -326,7 +334,9 @@ class TableModel(FittedModel):
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
-    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+    def sample(
+        self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -337,6 +347,8 @@ class TableModel(FittedModel):
             The same seed gives the same rows.
         holes
             Rows as they would be recorded, missing cells included; needs a model fitted with ``missingness="joint"``.
+        rules
+            Rules between number columns that every row obeys, as in :meth:`given`.
 
         Returns
         -------
@@ -346,10 +358,21 @@ class TableModel(FittedModel):
         --------
         >>> model.sample(5, seed=1).shape
         (5, 4)
+        >>> drawn = model.sample(50, seed=1, rules=["price > 6 * rooms"])
+        >>> bool((drawn["price"] > 6 * drawn["rooms"]).all())
+        True
         """
-        return self.given().sample(n, seed=seed, holes=holes)
+        return self._under(rules).sample(n, seed=seed, holes=holes)
 
-    def fill(self, frame: Any, draws: int | None = None, seed: int = 0, *, unseen: Unseen = "refuse") -> Any:
+    def fill(
+        self,
+        frame: Any,
+        draws: int | None = None,
+        seed: int = 0,
+        *,
+        unseen: Unseen = "refuse",
+        rules: Sequence[str] | None = None,
+    ) -> Any:
         """Fill the unknown cells of a table; known cells come back as they are.
 
         For analyses take ``draws``: a table filled by means understates every variance. Combine results of several
@@ -365,6 +388,8 @@ class TableModel(FittedModel):
             Decides the draws.
         unseen
             With ``"missing"`` levels never seen in training come back as they are, and the model does not hear of them.
+        rules
+            Rules between number columns that every filled row obeys, as in :meth:`given`.
 
         Returns
         -------
@@ -380,8 +405,9 @@ class TableModel(FittedModel):
         """
         table = as_pandas(frame)
         if draws is None:
-            return like_input(fill_point(self.core, table, unseen), frame)
-        return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
+            return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
+        filled = fill_draws(self.core, table, draws, seed, unseen, self._rules(rules))
+        return [like_input(one, frame) for one in filled]
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
@@ -570,6 +596,26 @@ class TableModel(FittedModel):
         5
         """
         return decompress_table(self.core, data)
+
+    def _under(self, rules: Sequence[str] | None) -> Conditional:
+        return Conditional(self.core, rules=self._rules(rules))
+
+    def _rules(self, texts: Sequence[str] | None) -> Rules | None:
+        """These rules, or those that the model was fitted with."""
+        said = self.card.get("arguments", {}).get("rules", []) if texts is None else texts
+        if not said:
+            return None
+        return Rules(parse_rules(said, self.schema), self.core.encoding, self.card.get("data", {}).get("decimals"))
+
+    def _check(self) -> None:
+        decimals = self.card.get("data", {}).get("decimals", {})
+        if not isinstance(decimals, dict):
+            raise UserError(f"data.decimals: expected an object, got {decimals!r:.80}")
+        for name, digits in decimals.items():
+            whole(f"data.decimals.{name}", digits, 0, 6)
+        if not isinstance(said := self.card.get("arguments", {}).get("rules", []), list):
+            raise UserError(f"arguments.rules: expected a list, got {said!r:.80}")
+        self._rules(None)
 
     def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
