@@ -164,7 +164,7 @@ def test_numbers_with_levels_are_enumerated(numbers: AnyOrderModel, rules: list[
     weight = np.exp(nats) * obeys
     weight /= weight.sum()
     asked = under(numbers, *rules).using(draws=500)
-    for index, name in enumerate(names):
+    for name in names:
         for level, probability in asked[name].probs().items():
             close(probability, float(weight[rows[name] == level].sum()), extra=1e-3)
     drawn = asked.sample(400, seed=0)

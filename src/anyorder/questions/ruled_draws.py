@@ -76,7 +76,7 @@ class Ruled:
         self, values: Float[Tensor, "rows variables"], known: Bool[Tensor, "rows variables"], column: int
     ) -> Region:
         """What is left of one column, given what is known of each row."""
-        return _Walk(self, values.double(), known).left(torch.arange(len(values)), column)
+        return _Walk(self, values.double(), known).left(np.arange(len(values)), column)
 
     def _chain(self, known: Tensor, asked: Tensor, generator: torch.Generator) -> Chain:
         device = self.model.device
@@ -138,7 +138,7 @@ class _Walk:
         weights = torch.zeros(len(rows), dtype=torch.float64)
         follows = torch.as_tensor(which >= 0)
         if bool(follows.any()):
-            here = rows[follows]
+            here = rows[follows].numpy()
             units, possible = self._computed(here, column, which[which >= 0])
             model = torch.as_tensor(codec.from_measure(np.where(possible, units, self._middle(here, index))))
             law = doubled(self.model, features[follows], column)
@@ -147,7 +147,7 @@ class _Walk:
             weights[follows] = torch.as_tensor(nats)
             self._tell(here, column, model, np.where(possible, units, self._middle(here, index)))
         if bool((~follows).any()):
-            here = rows[~follows]
+            here = rows[~follows].numpy()
             region, law = self.left(here, column), doubled(self.model, one_where_alike(features[~follows]), column)
             weights[~follows] = region.log_mass(law).expand(len(here))
             if not only_weigh:
@@ -158,13 +158,13 @@ class _Walk:
                 self._tell(here, column, torch.as_tensor(codec.from_measure(units)), units)
         return weights
 
-    def _tell(self, rows: Tensor, column: int, model: Tensor, units: np.ndarray) -> None:
+    def _tell(self, rows: np.ndarray, column: int, model: Tensor, units: np.ndarray) -> None:
         index = self.rules.position[column]
-        self.values[rows, column] = model
+        self.values[torch.as_tensor(rows), column] = model
         self.low[rows, index] = self.high[rows, index] = units
         self.known[rows, index] = True
 
-    def _computed(self, rows: Tensor, column: int, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _computed(self, rows: np.ndarray, column: int, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The value that follows from an equality, and whether it can be one and breaks no other rule."""
         index, codec = self.rules.position[column], self.model.encoding.codecs[column]
         coefficients = self.rules.matrix[which]
@@ -195,18 +195,18 @@ class _Walk:
             possible &= region.contains(model).numpy()
         return units, possible
 
-    def _middle(self, rows: Tensor, index: int) -> np.ndarray:
+    def _middle(self, rows: np.ndarray, index: int) -> np.ndarray:
         """Some value that the column can have, to stand where there is none."""
         low, high = self.low[rows, index], self.high[rows, index]
         return np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, 0.0))
 
-    def _ends(self, rows: Tensor, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _ends(self, rows: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         low, high = self.rules.tightened(self.low[rows].copy(), self.high[rows].copy())
         index = self.rules.position[column]
         low[:, index], high[:, index] = self.low[rows, index], self.high[rows, index]
         return self.rules.allowed(low, high, column)
 
-    def _grid(self, rows: Tensor, column: int) -> tuple[np.ndarray, np.ndarray]:
+    def _grid(self, rows: np.ndarray, column: int) -> tuple[np.ndarray, np.ndarray]:
         """The least and greatest value on the grid of recorded values; the plain ends where there is no grid."""
         least, most, strict = self._ends(rows, column)
         codec = self.model.encoding.codecs[column]
@@ -225,7 +225,7 @@ class _Walk:
         none = first > last  # the rule leaves less than a step: then it is more than a digit that counts
         return np.where(none, least, low), np.where(none, most, high)
 
-    def left(self, rows: Tensor, column: int) -> Region:
+    def left(self, rows: np.ndarray, column: int) -> Region:
         """What rules and the region of its own leave of a column, given the rest of each row."""
         codec, fixed = self.model.encoding.codecs[column], self.ruled.regions.get(column)
         if column not in self.rules.position:
