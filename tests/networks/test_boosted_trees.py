@@ -21,6 +21,8 @@ from anyorder.errors import UserError
 from anyorder.model.checkpoint import load_model
 from anyorder.networks.boosted_trees import FREE_TEXT, BoostedTrees
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.class_trees import scores_of
+from anyorder.networks.parts.forest import forest
 from anyorder.networks.parts.halving import Split
 from anyorder.networks.parts.tree_arrays import TreeArrays
 
@@ -56,21 +58,30 @@ def options() -> dict[str, Any]:
 def test_what_was_told_is_answered() -> None:
     own = network()
     assert own.learned == (True, True)
-    assert [booster is None for booster in own.boosters(1)] == [False, True, False]
-    scores = own.boosters(1)[0].predict(np.array([[-1.0, 0, 1], [1, 0, 1], [np.nan, 0, 1]]), raw_score=True)
-    assert scores.tolist() == [-1.0, 1.0, -1.0]
+    assert [len(part.leaf_counts) for part in own.grown(1)] == [1, 0, 1]
+    values = torch.tensor([[-1.0, 0], [1, 0], [5, 0]], dtype=torch.float64)
+    known = torch.tensor([[True, False], [True, False], [False, False]])
+    # Yes or no to the first question has the log-odds of a leaf; the unknown goes left. The second has even odds.
+    odds = torch.tensor([-1.0, 1.0, -1.0], dtype=torch.float64)
+    shares = (1 - own.doubt) * torch.stack([-odds, odds], 1).sigmoid() + own.doubt / 2
+    probs = own.beside(values, known)[:, 1].exp()
+    torch.testing.assert_close(torch.stack([probs[:, :2].sum(1), probs[:, 2:].sum(1)], 1), shares)
+    torch.testing.assert_close(probs[:, 0], probs[:, 1])
     again = BoostedTrees(LAYOUT, **options())
     again.load_state_dict(own.state_dict())
     values, known = torch.randn(5, 2), torch.tensor([[True, False]] * 5)
     assert torch.equal(own.beside(values, known), again.beside(values, known))
 
 
-def test_loading_other_trees_forgets_the_boosters_of_those_before() -> None:
-    own = network()
-    before = own.boosters(1)[0].predict(np.zeros((1, 3)), raw_score=True)
-    state = own.state_dict()
-    own.load_state_dict({**state, "leaf_values": state["leaf_values"] + 1})
-    assert own.boosters(1)[0].predict(np.zeros((1, 3)), raw_score=True) == before + 1
+def test_loading_other_trees_forgets_those_before() -> None:
+    own, other = network(), network()
+    values, known = torch.zeros(1, 2), torch.tensor([[True, False]])
+    before = own.beside(values, known)
+    state = {**own.state_dict(), "leaf_values": own.state_dict()["leaf_values"] + 1}
+    for one in (own, other):
+        one.load_state_dict(state)
+    assert torch.equal(own.beside(values, known), other.beside(values, known))
+    assert not torch.equal(own.beside(values, known), before)
 
 
 def test_trees_are_checked_when_they_are_loaded() -> None:
@@ -149,11 +160,15 @@ def test_the_text_of_an_old_file_answers_as_lightgbm_reads_it() -> None:
     cells[np.random.default_rng(1).random(cells.shape) < 0.3] = np.nan
     start = asked = 0
     for variable, lengths in enumerate(described["lengths"]):
-        for booster, length in zip(network.boosters(variable), lengths, strict=True):
-            assert (booster is None) == (length == 0)
-            if booster is not None:
+        for split, part, length in zip(network.splits[variable], network.grown(variable), lengths, strict=True):
+            trees = len(part.leaf_counts)
+            assert (trees == 0) == (length == 0)
+            if trees:
                 then = lightgbm.Booster(model_str=zlib.decompress(data[start : start + length]).decode())
-                assert np.array_equal(then.predict(cells, raw_score=True), booster.predict(cells, raw_score=True))
+                scores = scores_of(split)
+                now = forest(part, np.arange(trees) % scores, scores).scores(cells)
+                right = then.predict(cells, raw_score=True).reshape(now.shape)
+                np.testing.assert_allclose(now, right, rtol=1e-12, atol=1e-12)
                 start, asked = start + length, asked + 1
     assert asked > 20
 

@@ -18,7 +18,7 @@ from anyorder.model.likelihood import log_prob
 from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.questions.conditional import Conditional
-from anyorder.questions.rules import Rules, parse_rule, parse_rules, recorded_decimals
+from anyorder.questions.rules import Rules, parse_rule, parse_rules
 from anyorder.variables.codecs import LevelCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.ranges import Between
@@ -190,10 +190,3 @@ def test_rules_about_what_is_known_change_nothing(gaussian: AnyOrderModel) -> No
     ruled = under(gaussian, "v0 > v1", v0=3.0, v1=1.0)
     assert not ruled.ranged and ruled["v2"].mean() == known["v2"].mean()
     assert ruled.given(v1=Between(0, 9)).ranged
-
-
-def test_decimals_are_read_off_the_cells() -> None:
-    assert recorded_decimals(np.array([1.0, 2.5, 3.25])) == 2
-    assert recorded_decimals(np.array([100.0, 7.0])) == 0
-    assert recorded_decimals(np.array([0.1 + 0.2, 1e6 + 0.1])) == 1
-    assert recorded_decimals(np.random.default_rng(0).random(9)) is None

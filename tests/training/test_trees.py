@@ -19,7 +19,6 @@ from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixt
 from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import halves
-from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.testing import check_calls_agree, check_no_leak
 from anyorder.training.rows import Rows
@@ -131,12 +130,13 @@ def test_questions_end_in_single_classes(atoms: int) -> None:
 def test_without_boosters_the_questions_are_answered_by_the_marginal(trees: BoostedTrees) -> None:
     parts = [[TreeArrays.none() for _ in own] for own in trees.splits]
     # Only the first question, so that the others are asked too.
-    parts[0][0] = read_trees(trees.boosters(0)[0].model_to_string())
+    parts[0][0] = trees.grown(0)[0]
     bare = BoostedTrees.of(trees.layout, trees.splits, parts, trees.atoms, trees.marginal)
-    inputs = np.full((1, 5), np.nan)
+    bare.doubt = 1e-12
+    nothing = torch.zeros(1, 5)
     marginal = trees.marginal[0, : trees.layout.sizes[0]].softmax(0)
     split = trees.splits[0][0]
-    found = bare._log_probs(inputs, 0, marginal.log()).exp()[0]
+    found = bare.beside(nothing, nothing.bool())[0, 0, : len(marginal)].double().exp()
     for part in (slice(split.low, split.middle), slice(split.middle, split.high)):
         torch.testing.assert_close(found[part] / found[part].sum(), marginal[part] / marginal[part].sum())
     assert float(found.sum()) == pytest.approx(1.0)
@@ -172,8 +172,8 @@ def test_a_partner_is_never_used(mixed: tuple[list[Head], np.ndarray]) -> None:
     # Spike and flag tell all about each other; as partners neither may see the other.
     trees = grown(heads, table, TreeOptions(shown=1000, rounds=10, threads=1), partners=(-1, -1, -1, 4, 3))
     for place, partner in ((3, 4), (4, 3)):
-        for booster in filter(None, trees.boosters(place)):
-            assert partner not in read_trees(booster.model_to_string()).split_features
+        for own in trees.grown(place):
+            assert partner not in own.split_features
 
 
 def test_trees_survive_the_file_bit_by_bit(tmp_path: Path) -> None:
@@ -235,12 +235,12 @@ def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray])
     plans, options = [[Plan(5)]] * len(heads), TreeOptions(threads=1)
     flags, quiet = [False] * len(heads), lambda: None
     none = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=late, advance=quiet)
-    assert not any(booster for place in range(len(heads)) for booster in none.boosters(place))
+    assert not any(none.learned)
     clock = Clock(len(heads), None, lambda: False)
     some = grow_trees(heads, layout, flags, rows(table), plans, options, seed=0, clock=clock, advance=quiet)
     for place, own in enumerate(some.splits):
-        assert len(some.boosters(place)) == len(own)
-        assert all(booster is not None for booster in some.boosters(place))
+        assert len(some.grown(place)) == len(own)
+        assert all(len(part.leaf_counts) for part in some.grown(place))
 
 
 def test_without_time_the_trial_trees_stand_in_as_they_were_grown() -> None:
@@ -265,12 +265,8 @@ def test_without_time_the_trial_trees_stand_in_as_they_were_grown() -> None:
     assert kept.splits == trial.network.splits
     values, known = torch.as_tensor(table[:50]).double(), torch.zeros(50, 3, dtype=torch.bool)
     known[:, 0] = True
-    for variable in (1, 2):
-        marginal = trial.network.marginal[variable, : layout.sizes[variable]].log_softmax(0)
-        inputs = np.where(known.numpy(), values.numpy(), np.nan)
-        torch.testing.assert_close(
-            kept._log_probs(inputs, variable, marginal), trial.network._log_probs(inputs, variable, marginal)
-        )
+    kept.load_state_dict({**kept.state_dict(), "marginal": trial.network.marginal})  # which is that of other rows
+    torch.testing.assert_close(kept.beside(values, known), trial.network.beside(values, known))
 
 
 @pytest.mark.parametrize(

@@ -103,10 +103,23 @@ class HeadBank(nn.Module):
             out[rows] = law.sample(generator)
         return out
 
-    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
-        """Where heads are blends: a member for each variable named, drawn by its weight."""
-        weights = torch.tensor([self._blend(number).weights for number in range(len(self))], device=variable.device)
-        return torch.multinomial(weights[variable], 1, generator=generator)[:, 0]
+    def member_at(
+        self,
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+        gates: Float[Tensor, "steps width"] | None = None,
+    ) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight.
+
+        ``gates``: features of which only those are read that say what the evidence adds to the weights.
+        """
+        weights = torch.zeros(len(variable), len(self._blend(0).members), device=variable.device)
+        for number in variable.unique().tolist():
+            rows = (variable == number).nonzero()[:, 0]
+            head = self._blend(number)
+            log_weights = head.log_weights if gates is None else head.weights_for(gates[rows])
+            weights[rows] = log_weights.exp().to(weights)
+        return torch.multinomial(weights, 1, generator=generator)[:, 0]
 
     def sample_member_at(
         self,
@@ -119,8 +132,7 @@ class HeadBank(nn.Module):
         out = torch.zeros(len(variable), device=variable.device)
         for number in variable.unique().tolist():
             rows = (variable == number).nonzero()[:, 0]
-            head = self._blend(number).members[member]
-            drawn = head(features[rows, : head.size]).sample(generator)
+            drawn = self._blend(number).member(member, features[rows]).sample(generator)
             out = out.to(drawn.dtype).index_put((rows,), drawn)
         return out
 

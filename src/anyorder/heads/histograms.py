@@ -53,8 +53,8 @@ Joins = dict[tuple[Bins, ...], Joined]
 
 
 def with_fewest(
-    members: Sequence[Distribution], log_weights: Float[Tensor, " members"], joins: Joins
-) -> tuple[tuple[Distribution, ...], Float[Tensor, " left"]]:
+    members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"], joins: Joins
+) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch left"]]:
     """The mixture with fewer members: histograms of one shape are merged, where the first of them stood."""
     alike: dict[Any, list[int]] = {}
     for index, member in enumerate(members):
@@ -62,9 +62,9 @@ def with_fewest(
         alike.setdefault(index if shape is None else shape, []).append(index)
     found = []
     for own in alike.values():
-        share = log_weights[own].double().log_softmax(0).expand(*members[own[0]].shape, -1)
+        share = log_weights[..., own].double().log_softmax(-1).expand(*members[own[0]].shape, -1)
         found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
-    return tuple(found), torch.stack([log_weights[own].logsumexp(0) for own in alike.values()])
+    return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
 
 
 def _shape(member: Distribution) -> Any:

@@ -48,8 +48,13 @@ class Heads(Protocol):
     ) -> Float[Tensor, " steps"]:
         """One draw of each variable named."""
 
-    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
-        """Where heads are blends: a member for each variable named, drawn by its weight."""
+    def member_at(
+        self,
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+        gates: Float[Tensor, "steps width"] | None = None,
+    ) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight given these gates."""
 
     def sample_member_at(
         self,

@@ -4,7 +4,8 @@ LightGBM takes unknown inputs natively, so one set of trees answers p(x_i | x_e)
 (:mod:`anyorder.training.trees.growing` shows it random ones). The probabilities of the answers along the way to a class
 multiply (:mod:`anyorder.networks.parts.halving`); a little of the marginal is mixed in, so that no value is ever ruled
 out by a leaf that happens not to hold it. The trees are kept as plain arrays, exact to the last digit, which are
-checked when they are loaded (:mod:`anyorder.networks.parts.tree_arrays`): LightGBM never reads what came out of a file.
+checked when they are loaded (:mod:`anyorder.networks.parts.tree_arrays`) and evaluated here
+(:mod:`anyorder.networks.parts.tree_masks`): LightGBM is needed to grow them, not to ask them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from torch import Tensor
 from anyorder.errors import UserError
 from anyorder.networks.base import MaskNetwork
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.class_trees import ClassTrees, scores_of
 from anyorder.networks.parts.halving import Split, check_questions
-from anyorder.networks.parts.lightgbm_text import read_trees, write_trees
+from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
 from anyorder.support.checks import check_fields, whole
 
@@ -72,7 +74,7 @@ class BoostedTrees(MaskNetwork):
         # The log-frequencies of each variable's classes.
         width = max(self.layout.width, 2)  # a yes/no head reads one feature but has two classes
         self.register_buffer("marginal", torch.zeros(self.layout.variables, width, dtype=torch.float64))
-        self._boosters: dict[int, list[Any]] = {}
+        self._ready: dict[int, ClassTrees] = {}
         self._by_variable: list[TreeArrays] | None = None
 
     def _check_options(self) -> None:
@@ -90,8 +92,8 @@ class BoostedTrees(MaskNetwork):
             if own:
                 check_questions(own, classes)
             for split, count in zip(own, counts, strict=True):
-                if whole("trees", count, 0) % _scores(split):
-                    raise UserError(f"{count} boosted trees cannot give {_scores(split)} scores a round")
+                if whole("trees", count, 0) % scores_of(split):
+                    raise UserError(f"{count} boosted trees cannot give {scores_of(split)} scores a round")
         if sum(map(sum, self.trees)) + self.sets > self.leaves:  # every tree has one node less than leaves
             raise UserError(f"boosted trees: {self.leaves} leaves are too few for the trees and sets of levels")
 
@@ -134,7 +136,7 @@ class BoostedTrees(MaskNetwork):
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
-        self._boosters, self._by_variable = {}, None  # those of the trees before
+        self._ready, self._by_variable = {}, None  # those of the trees before
         if not self.marginal.is_meta:
             self._arrays().check(self.layout.variables + 1)
 
@@ -145,25 +147,24 @@ class BoostedTrees(MaskNetwork):
     def learned(self) -> tuple[bool, ...]:
         return tuple(any(own) for own in self.trees)
 
-    def boosters(self, variable: int) -> list[Any]:
-        """LightGBM's models for the questions of one variable, None where the marginal answers.
+    def grown(self, variable: int) -> list[TreeArrays]:
+        """The trees of each question about a variable."""
+        by_variable = self._by_variable
+        if by_variable is None:
+            by_variable = self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
+        return by_variable[variable].parts(self.trees[variable])
 
-        They are made from the arrays when the variable is first asked for. Threads that come at the same time may each
-        make them: they are equal, and kept when they are complete.
+    def _of(self, variable: int) -> ClassTrees:
+        """The trees of one variable, made ready when it is first asked for.
+
+        Threads that come at the same time may each do so: the results are equal, and kept when they are complete.
         """
-        found = self._boosters.get(variable)
+        found = self._ready.get(variable)
         if found is None:
-            if self._by_variable is None:
-                self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
-            parts = self._by_variable[variable].parts(self.trees[variable])
-            pairs = zip(self.splits[variable], parts, strict=True)
-            found = self._boosters[variable] = [self._booster(split, part) for split, part in pairs]
+            marginal = self.marginal[variable, : max(self.layout.sizes[variable], 2)].cpu().log_softmax(0).numpy()
+            found = ClassTrees.of(self.splits[variable], self.grown(variable), marginal, self.doubt)
+            self._ready[variable] = found
         return found
-
-    def _booster(self, split: Split, trees: TreeArrays) -> Any:
-        if not len(trees.leaf_counts):
-            return None
-        return lightgbm().Booster(model_str=write_trees(trees, _scores(split), self.layout.variables + 1))
 
     def beside(
         self,
@@ -172,7 +173,7 @@ class BoostedTrees(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
         features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, unknown = _inputs(values, known), ~known.cpu().numpy()
+        inputs, unknown = with_count(_inputs(values, known)), ~known.cpu().numpy()
         for variable in range(self.layout.variables):
             rows = np.flatnonzero(unknown[:, variable])
             if len(rows):
@@ -190,54 +191,25 @@ class BoostedTrees(MaskNetwork):
         features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
         inputs, targets = _inputs(values, known), target.cpu().numpy()
         inputs[np.arange(len(targets)), targets] = np.nan
+        inputs = with_count(inputs)
         for variable in np.unique(targets):
             rows = np.flatnonzero(targets == variable)
             here = torch.as_tensor(rows, device=values.device)
             features[here] = self._answer(inputs[rows], int(variable)).to(features)
         return features
 
-    def _answer(self, inputs: Float[np.ndarray, "rows variables"], variable: int) -> Float[Tensor, "rows width"]:
+    def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""
-        size = self.layout.sizes[variable]
-        atoms = self.atoms[variable]
-        marginal = self.marginal[variable, : max(size, 2)].cpu().log_softmax(0)
-        if any(self.trees[variable]):
-            log_probs = self._log_probs(inputs, variable, marginal)
-            sure, unsure = np.log1p(-self.doubt), np.log(self.doubt)
-            log_probs = torch.logaddexp(log_probs + sure, marginal + unsure)
-        else:
-            log_probs = marginal.expand(len(inputs), -1)
+        size, atoms = self.layout.sizes[variable], self.atoms[variable]
+        log_probs = self._of(variable).log_probs(inputs)
+        features = np.zeros((len(inputs), self.layout.width))
         if size == 1:  # a yes/no head reads the log-odds
-            log_probs = log_probs[:, 1:2] - log_probs[:, :1]
-        elif atoms:
-            continuum = log_probs[:, atoms:].logsumexp(1, keepdim=True)
-            log_probs = torch.cat([log_probs[:, :atoms] - continuum, log_probs[:, atoms:]], dim=1)
-        return torch.nn.functional.pad(log_probs, (0, self.layout.width - log_probs.shape[1]))
-
-    def _log_probs(
-        self, inputs: Float[np.ndarray, "rows variables"], variable: int, marginal: Float[Tensor, " classes"]
-    ) -> Float[Tensor, "rows classes"]:
-        """What the answers to all questions on the way to each class multiply to."""
-        log_probs = torch.zeros(len(inputs), len(marginal), dtype=torch.float64)
-        counted = with_count(inputs)
-        for split, booster in zip(self.splits[variable], self.boosters(variable), strict=True):
-            low, middle, high = split
-            if booster is None:
-                here = marginal[low:high]
-                answers = torch.stack([here[: middle - low].logsumexp(0), here[middle - low :].logsumexp(0)])
-                answers = (answers if middle > low else here).log_softmax(0).expand(len(inputs), -1)
-            else:
-                scores = booster.predict(counted, raw_score=True, num_threads=torch.get_num_threads())
-                answers = torch.from_numpy(scores)
-                if answers.ndim == 1:  # a yes/no question: one score, that of yes
-                    answers = torch.stack([torch.zeros_like(answers), answers], dim=1)
-                answers = answers.log_softmax(1)
-            if middle > low:
-                log_probs[:, low:middle] += answers[:, :1]
-                log_probs[:, middle:high] += answers[:, 1:]
-            else:
-                log_probs[:, low:high] += answers
-        return log_probs
+            features[:, 0] = log_probs[:, 1] - log_probs[:, 0]
+            return torch.from_numpy(features)
+        features[:, :size] = log_probs
+        if atoms:
+            features[:, :atoms] -= np.logaddexp.reduce(log_probs[:, atoms:], axis=1, keepdims=True)
+        return torch.from_numpy(features)
 
 
 def _inputs(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables"]:
@@ -281,11 +253,6 @@ def _inflated(packed: bytes, room: int) -> str:
         return text.decode("ascii")
     except (zlib.error, ValueError) as error:
         raise UserError(f"the trees of this model are damaged ({error}); fit or copy it again") from error
-
-
-def _scores(split: Split) -> int:
-    """How many scores a round of boosting adds to: that of yes, or one for every answer."""
-    return 1 if split.answers == 2 else split.answers
 
 
 def _sizes(trees: TreeArrays) -> dict[str, int]:

@@ -77,7 +77,7 @@ class Conditional:
 
     Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` and
     :meth:`TableModel.asking <anyorder.modalities.tables.model.TableModel.asking>`. Nothing runs until a number is asked
-    for. It is one question: for many rows, ``fill`` and ``log_prob`` of the model are much faster than a loop.
+    for. It is one question: for many rows, give a frame, which is much faster than a loop.
 
     Parameters
     ----------
@@ -500,8 +500,6 @@ class Conditional:
         if holes:
             blank_holes(self.model.schema, drawn, asked[0].numpy())
         frame = self.model.encoding.decode(drawn)
-        if self._rules is not None:
-            self._rules.round(frame)
         for name, statement in self._statements.items():
             # A range or set of one value is known exactly as well, and comes out of its encoding.
             if isinstance(statement, Value) and self.model.schema.index(name) in self._encoded:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
-from anyorder.questions.answer import Answer, as_time, central_levels, single
+from anyorder.questions.answer import Answer, as_time, central_levels, check_order, single
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
 from anyorder.support.checks import checked_seed, whole
@@ -74,7 +74,7 @@ class RangedAnswer(Answer):
         return self._number(float(np.exp(nats.value)), float(np.exp(nats.value)) * nats.standard_error)
 
     def cdf(self, value: Any) -> Any:
-        self._needs_order("cdf")
+        check_order(self.variable, "cdf")
         model = self._encode(value)
         if not single(value):
             return self.cumulative(model)
@@ -176,12 +176,12 @@ class RangedAnswer(Answer):
         return self._mixture.members.cdf(at).double() - self._mixture.members.mass_at(at).double()
 
     def mean(self) -> Any:
-        self._needs_order("mean", distance=True)
+        check_order(self.variable, "mean", distance=True)
         mean = self._expected(1)
         return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
 
     def std(self) -> Estimate:
-        self._needs_order("std", distance=True)
+        check_order(self.variable, "std", distance=True)
         variance = self._expected(2, self._expected(1).value)
         deviation = max(variance.value, 0.0) ** 0.5
         return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
@@ -210,7 +210,7 @@ class RangedAnswer(Answer):
         generator = torch.Generator().manual_seed(checked_seed(seed))
         n = whole("n", n, 0)
         check_room("n", n, 1)
-        return self._decode(self._mixture.draws(n, generator).numpy())
+        return self._decode(self._mixture.draws(n, generator).numpy(), recorded=True)
 
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of about equal probability.

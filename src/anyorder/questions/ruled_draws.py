@@ -9,8 +9,8 @@ $$w = \prod_{\text{cut}} P(x_i \in R_i(x_{<i}) \mid x_e, x_{<i})
       \prod_{\text{computed}} \frac{p(x_i \mid x_e, x_{<i})}{|c_i|}.$$
 
 Weighted by w, the draws stand for the model given the rules: p restricted to the rows that obey, with the surface
-measure that $\delta(\sum_k c_k x_k - b)$ has on an equality. Values are rounded to the decimals of their column before
-the next one is drawn, so that what is computed from them has its decimals too.
+measure that $\delta(\sum_k c_k x_k - b)$ has on an equality. Values are rounded as their column was before the
+next one is drawn, so that what is computed from them has its digits too.
 """
 
 from __future__ import annotations
@@ -83,9 +83,10 @@ class Ruled:
         chain = self.model.chain(Query(known.to(device), asked.to(device)), order_generator(device, generator))
         if not any(rule.compare == "=" for rule in self.rules.rules):
             return chain
-        # Whole numbers first: what is computed from a fraction is none.
-        line = torch.tensor([codec.space is Space.LINE for codec in self.model.encoding.codecs], device=device)
-        key = line[chain.order.clamp(min=0)].long() + 2 * (chain.order == PAD)
+        # Whole numbers first, then the coarsest: what is computed from finer numbers would not be one of theirs.
+        codecs = self.model.encoding.codecs
+        fineness = [-codec.variable.step if codec.space is Space.LINE else -math.inf for codec in codecs]
+        key = torch.tensor([*fineness, math.inf], device=device)[chain.order.where(chain.order != PAD, len(codecs))]
         return Chain(chain.prefix, chain.order.gather(1, key.argsort(dim=1, stable=True)), chain.variables)
 
 
@@ -269,8 +270,8 @@ class _Walk:
         codec = self.model.encoding.codecs[column]
         if codec.space is Space.LATTICE:
             return np.asarray(np.rint(units))
-        if codec.space is Space.LINE and column in self.rules.decimals:
-            return np.asarray(np.round(units, self.rules.decimals[column]))
+        if codec.variable.step:
+            return codec.as_recorded(units)
         step = self._step_of(column) if codec.space is Space.LINE else 0.0
         return np.asarray(np.rint(units / step) * step if step else units)
 

@@ -29,7 +29,6 @@ from jaxtyping import Bool, Float
 
 from anyorder.errors import UserError
 from anyorder.support.words import QUOTES, mistake, quoted_word
-from anyorder.variables.codecs import Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema
 from anyorder.variables.times import days, times
@@ -192,19 +191,15 @@ def _days(text: str) -> float:
 
 
 class Rules:
-    """Rules bound to the columns of a model: which values each column may have, row by row, given the others.
+    """Rules bound to the columns of a model: which values each column may have, row by row, given the others."""
 
-    ``decimals``: how many digits behind the point the values of a column are recorded with, where that is known.
-    """
-
-    def __init__(self, rules: Sequence[Rule], encoding: Encoding, decimals: Mapping[str, int] | None = None) -> None:
+    def __init__(self, rules: Sequence[Rule], encoding: Encoding) -> None:
         self.rules = list(rules)
         self.encoding = encoding
         schema = encoding.schema
         named = dict.fromkeys(name for rule in self.rules for name in rule.coefficients)
         self.columns = [schema.index(name) for name in named]
         self.position = {column: number for number, column in enumerate(self.columns)}
-        self.decimals = {schema.index(name): digits for name, digits in (decimals or {}).items() if name in named}
         self.matrix = np.zeros((len(self.rules), len(self.columns)))
         for number, rule in enumerate(self.rules):
             for name, value in rule.coefficients.items():
@@ -221,24 +216,12 @@ class Rules:
 
     def step(self, column: int) -> float:
         """The distance between two values as they are recorded; 0 where it is not known."""
-        return 10.0 ** -self.decimals[column] if column in self.decimals else 0.0
-
-    def round(self, frame: pd.DataFrame, rows: Mapping[str, Any] | None = None) -> None:
-        """Round the columns of a frame, or some rows of each, to their decimals: the last digits are of the warp."""
-        for column, digits in self.decimals.items():
-            name = self.encoding.schema.names[column]
-            if self.encoding.codecs[column].space is not Space.LINE or name not in frame.columns:
-                continue
-            if pd.api.types.is_float_dtype(frame[name].dtype):
-                numbers = frame[name].to_numpy(dtype=float).copy()
-                here = slice(None) if rows is None else rows[name]
-                numbers[here] = np.round(numbers[here], digits)
-                frame[name] = pd.Series(numbers, index=frame.index).astype(frame[name].dtype)
+        return self.encoding.schema.variables[column].step
 
     def value(self, column: int, model: float) -> float:
-        """A model value in the units of the data, with its own decimals."""
-        units = float(self.encoding.codecs[column].measure(np.array([model]))[0])
-        return round(units, self.decimals[column]) if column in self.decimals else units
+        """A model value in the units of the data, with the digits that were recorded."""
+        codec = self.encoding.codecs[column]
+        return float(codec.as_recorded(codec.measure(np.array([model])))[0])
 
     def allowed(
         self, low: Float[np.ndarray, "rows columns"], high: Float[np.ndarray, "rows columns"], column: int
@@ -314,13 +297,3 @@ class Rules:
                 wrong = excess > off
             out[number] = wrong & known[:, used].all(axis=1)
         return out
-
-
-def recorded_decimals(units: Float[np.ndarray, " cells"]) -> int | None:
-    """With how many digits behind the point all these numbers are recorded, up to six; None if with more."""
-    finite = units[np.isfinite(units)]
-    for digits in range(7):
-        scaled = finite * 10.0**digits
-        if len(finite) and np.abs(scaled).max() < 1e15 and bool((np.abs(scaled - np.rint(scaled)) <= 1e-6).all()):
-            return digits
-    return None

@@ -45,7 +45,7 @@ def fill_point(
         for rows in row_chunks(model, len(values)):
             if not told[rows].all():
                 best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(told[rows]))
-        return _merged(model, frame, np.where(told, values, best), observed, strange, rules)
+        return _merged(model, frame, np.where(told, values, best), observed, strange)
     for rows in row_chunks(model, len(values)):
         if not observed[rows].all():
             best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
@@ -81,7 +81,7 @@ def fill_draws(
         known = torch.as_tensor(told[rows])
         own = seed_further(seed * 1_000_003, start)  # for every part, so that no two parts draw alike
         drawn[which, rows] = draws(model, torch.as_tensor(drawn[which, rows]), Query(known, ~known), seed=own)
-    return [_merged(model, frame, one, observed, strange, rules) for one in drawn]
+    return [_merged(model, frame, one, observed, strange) for one in drawn]
 
 
 def _under_rules(
@@ -149,12 +149,7 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
 
 
 def _merged(
-    model: AnyOrderModel,
-    frame: pd.DataFrame,
-    values: np.ndarray,
-    observed: np.ndarray,
-    strange: np.ndarray,
-    rules: Rules | None = None,
+    model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray, strange: np.ndarray
 ) -> pd.DataFrame:
     """The user's own cells where there are any, those the model never saw too, and decoded ones elsewhere."""
     filled = frame.copy()
@@ -170,7 +165,4 @@ def _merged(
         unknown = np.flatnonzero(~observed[:, position] & ~strange[:, position])
         if len(unknown):
             filled[name] = put_back(codec, frame[name], unknown, column[unknown], known, column[known])
-    if rules:
-        names = {column: model.schema.names[column] for column in rules.columns}
-        rules.round(filled, {name: np.flatnonzero(~observed[:, column]) for column, name in names.items()})
     return filled

@@ -13,21 +13,19 @@ import pandas as pd
 
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
-from anyorder.modalities.card import make_card
+from anyorder.modalities.card import make_card, still_improving
 from anyorder.modalities.fit import Run
 from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
-from anyorder.questions.rules import Rules, parse_rules, recorded_decimals
+from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.threads import torch_threads
 from anyorder.training.dependencies import with_dependencies
 from anyorder.training.rows import encoded_rows
-from anyorder.variables.codecs import Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import Missingness, check_missingness, with_indicators
-from anyorder.variables.schema import Kind
 
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
@@ -111,9 +109,8 @@ def fit(
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
     fitted = fit_engine(Job(run, options, schema, table))
-    decimals = _decimals(fitted.core.encoding, table)
     if stated:
-        _warn_of_breaking(Rules(stated, fitted.core.encoding, decimals), table)
+        _warn_of_breaking(Rules(stated, fitted.core.encoding), table)
     core, dependencies = fitted.core, list[dict[str, Any]]()
     if options.dependencies:
         with deferred_interrupt(), torch_threads(options.training.threads):
@@ -131,7 +128,6 @@ def fit(
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
             "fingerprint": _fingerprint(table),
-            "decimals": decimals,
         },
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
@@ -140,20 +136,10 @@ def fit(
         chosen=fitted.chosen,
         **({"dependencies": dependencies} if dependencies else {}),
     )
+    # A budget in steps is somebody's who counts them; one in minutes is kept at the cost of the model.
+    if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
+        warnings.warn(warning, UserWarning, stacklevel=2)
     return TableModel(core, card)
-
-
-def _decimals(encoding: Encoding, table: pd.DataFrame) -> dict[str, int]:
-    """With how many digits behind the point each column of fractions is recorded, where that is known."""
-    found: dict[str, int] = {}
-    for codec in encoding.codecs:
-        variable = codec.variable
-        if codec.space is Space.LINE and variable.kind is not Kind.DATETIME and variable.name in table.columns:
-            units, known = codec.cells(table[variable.name], encoding.schema.missing)
-            digits = recorded_decimals(units[known])
-            if digits is not None:
-                found[variable.name] = digits
-    return found
 
 
 def _warn_of_breaking(rules: Rules, table: pd.DataFrame) -> None:

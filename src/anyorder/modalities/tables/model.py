@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
 import torch
 
-from anyorder.data.frames import as_pandas, like_input
+from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 from anyorder.questions.ask import reply_to
+from anyorder.questions.batch import RowConditionals
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.information import mutual_information
 from anyorder.questions.rules import Rules, parse_rules
-from anyorder.support.checks import whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
 from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
@@ -35,6 +36,9 @@ from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import with_own_indicators
 from anyorder.variables.schema import Schema
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
 
 class TableModel(FittedModel):
     """A fitted model of a table. Every method speaks in the columns, values and units of that table.
@@ -47,11 +51,20 @@ class TableModel(FittedModel):
     noun = "a table"
 
     def __repr__(self) -> str:
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+        state = still_improving(self.card)
+        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
+    @overload
     def given(
         self, evidence: Mapping[str, Any] | None = None, /, *, rules: Sequence[str] | None = None, **more: Any
-    ) -> Conditional:
+    ) -> Conditional: ...
+
+    @overload
+    def given(self, evidence: IntoDataFrame, /) -> RowConditionals: ...
+
+    def given(
+        self, evidence: Any = None, /, *, rules: Sequence[str] | None = None, **more: Any
+    ) -> Conditional | RowConditionals:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
 
         Not for the effect of setting a column: ``given(x=1)`` describes rows in which x = 1 was seen.
@@ -60,16 +73,17 @@ class TableModel(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers,
-            and for a column that is called "rules".
+            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers, and for a column
+            that is called "rules". Or a frame (pandas, polars), each row of which is evidence of its own and a missing
+            cell unknown; its rows are answered without rules.
         rules
             Rules between number columns that hold, such as ``["price > rooms"]``: linear comparisons and equations.
             None for those that the model was fitted with, an empty list for none.
 
         Returns
         -------
-        Conditional
-            Index it by a column for one distribution, or ask it for joint draws and probabilities.
+        Conditional, or RowConditionals for a frame
+            Index it by a column for one distribution (one for each row), or ask it for joint draws and probabilities.
 
         Examples
         --------
@@ -77,7 +91,15 @@ class TableModel(FittedModel):
         >>> low, high = price.quantile([0.05, 0.95])
         >>> low < price.mean() < high
         True
+        >>> model.given(held_out[["rooms", "river"]])["price"].interval(0.9).columns.tolist()
+        ['low', 'high']
         """
+        if is_frame(evidence):
+            if more:
+                raise UserError("evidence is a frame or keywords, not both; put what all rows share into a column")
+            if rules:
+                raise UserError("rules are for one question at a time; for the rows of a frame use fill(rules=...)")
+            return RowConditionals(self.core, evidence)
         return Conditional(self.core, {**(evidence or {}), **more}, rules=self._rules(rules))
 
     def asking(self, *names: str) -> Conditional:
@@ -330,7 +352,7 @@ class TableModel(FittedModel):
         known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         average = log_prob(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
-        self._warn_outside(table, observed & ~known & np.isneginf(average)[:, None])
+        self._warn_outside(table, observed & ~known)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -408,6 +430,59 @@ class TableModel(FittedModel):
             return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
         filled = fill_draws(self.core, table, draws, seed, unseen, self._rules(rules))
         return [like_input(one, frame) for one in filled]
+
+    def predict(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
+        """The best value of one column in every row, given the known cells of the others.
+
+        The mean of a number (on its lattice where it has one), the most probable level: what :meth:`fill` puts into an
+        unknown cell. For quantiles, means and draws of every row, ask ``given(frame)[column]``.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars; missing cells are unknown. The column itself, if it is there, is not looked at.
+        column
+            The column to predict.
+        unseen
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        Series
+
+        Examples
+        --------
+        >>> prices = model.predict(held_out, "price")
+        >>> bool((prices - held_out["price"]).abs().mean() < held_out["price"].std())
+        True
+        """
+        return self._others(frame, column, unseen)[column].best()
+
+    def predict_proba(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
+        """The probability of every level of one column in every row, given the known cells of the others.
+
+        Parameters
+        ----------
+        frame, column, unseen
+            As in :meth:`predict`; the column must have levels or atoms.
+
+        Returns
+        -------
+        DataFrame
+            A line for each row, a column for each level.
+
+        Examples
+        --------
+        >>> sorted(model.predict_proba(held_out, "river").columns)
+        ['no', 'yes']
+        """
+        return self._others(frame, column, unseen)[column].probs()
+
+    def _others(self, frame: Any, column: str, unseen: Unseen) -> RowConditionals:
+        """What the other columns say, row by row."""
+        self.schema.index(column)
+        table = as_pandas(frame)
+        return RowConditionals(self.core, table.drop(columns=column, errors="ignore"), unseen, like=frame)
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
@@ -603,25 +678,18 @@ class TableModel(FittedModel):
     def _rules(self, texts: Sequence[str] | None) -> Rules | None:
         """These rules, or those that the model was fitted with."""
         said = self.card.get("arguments", {}).get("rules", []) if texts is None else texts
-        if not said:
-            return None
-        return Rules(parse_rules(said, self.schema), self.core.encoding, self.card.get("data", {}).get("decimals"))
+        return Rules(parse_rules(said, self.schema), self.core.encoding) if said else None
 
     def _check(self) -> None:
-        decimals = self.card.get("data", {}).get("decimals", {})
-        if not isinstance(decimals, dict):
-            raise UserError(f"data.decimals: expected an object, got {decimals!r:.80}")
-        for name, digits in decimals.items():
-            whole(f"data.decimals.{name}", digits, 0, 6)
         if not isinstance(said := self.card.get("arguments", {}).get("rules", []), list):
             raise UserError(f"arguments.rules: expected a list, got {said!r:.80}")
         self._rules(None)
 
-    def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
+    def _warn_outside(self, table: pd.DataFrame, asked: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
         for index, variable in enumerate(self.schema.variables):
             low, high = variable.bounds
-            rows = np.flatnonzero(ruled_out[:, index])
+            rows = np.flatnonzero(asked[:, index])
             if (low is None and high is None) or not len(rows):
                 continue
             numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]
@@ -631,8 +699,8 @@ class TableModel(FittedModel):
             if len(outside):
                 warnings.warn(
                     f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
-                    f"bounds {variable.bounds} and have probability 0. If the bounds were guessed and such values can "
-                    f"occur, fit with bounds={{{variable.name!r}: (None, None)}}",
+                    f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values "
+                    f"can occur, fit with bounds={{{variable.name!r}: (None, None)}}",
                     UserWarning,
                     stacklevel=3,
                 )

@@ -69,6 +69,21 @@ def check_questions(splits: Iterable[Split], classes: int) -> None:
         raise UserError(f"splits: the questions do not tell all {classes} classes apart")
 
 
+def ways(splits: Iterable[Split], classes: int) -> Int[np.ndarray, "classes depth"]:
+    """The answers that lead to each class, all answers to all questions numbered in turn; padded with one more number.
+
+    The questions must have been checked.
+    """
+    found: list[list[int]] = [[] for _ in range(classes)]
+    total = 0
+    for split in splits:
+        for index in range(split.low, split.high):
+            found[index].append(total + int(split.answer(np.array([index]))[0]))
+        total += split.answers
+    depth = max(map(len, found))
+    return np.array([way + [total] * (depth - len(way)) for way in found], np.int64).reshape(classes, depth)
+
+
 def _middle(counts: Float[np.ndarray, " classes"], low: int, high: int, atoms: int) -> int:
     if low < atoms < high:
         return atoms
