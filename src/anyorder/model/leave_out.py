@@ -13,12 +13,13 @@ from anyorder.errors import UserError
 from anyorder.heads import Head
 from anyorder.heads.blend import Blend
 from anyorder.model.any_order import AnyOrderModel, layout_of
+from anyorder.model.dependent import dependent, without_dependencies
 from anyorder.networks.blend import BlendNetwork
 
 
 def folds(model: AnyOrderModel) -> int:
     """In how many folds the model was fitted; 1 where no part of it has kept any rows unseen."""
-    network = model.network
+    network = without_dependencies(model).network
     whole = isinstance(network, BlendNetwork) and set(network.folds) >= set(range(network.fold_count))
     return network.fold_count if isinstance(network, BlendNetwork) and whole else 1
 
@@ -29,6 +30,8 @@ def leave_out(model: AnyOrderModel, fold: int) -> AnyOrderModel:
     Their shares and gates are those that they have in the whole.
     """
     network = model.network
+    if network.limits:
+        return dependent(leave_out(without_dependencies(model), fold), network.limits)
     if not isinstance(network, BlendNetwork) or fold not in network.folds or fold < 0:
         raise UserError(f"no part of this model has left out fold {fold!r:.80}; it was fitted in {folds(model)}")
     kept = [number for number, own in enumerate(network.folds) if own == fold]

@@ -138,6 +138,16 @@ class Network(nn.Module, ABC):
         """Whether more than the marginal was learned, for each variable."""
         return (True,) * self.layout.variables
 
+    @property
+    def limits(self) -> tuple[Any, ...]:
+        """The dependencies between variables that limit its answers (:mod:`.dependent`)."""
+        return ()
+
+    @property
+    def bare(self) -> Network:
+        """The network inside, where this one only adds dependencies to its answers; else itself."""
+        return self
+
     def in_mode(self, mode: int | None) -> Self:
         """A view that shares all weights and answers every question in this masking mode; itself for None."""
         if mode is None:

@@ -131,6 +131,14 @@ class DependentNetwork(Network):
         return cls(layout, {"network": describe(network)}, tuple(dependencies), network)
 
     @property
+    def limits(self) -> tuple[Dependency, ...]:
+        return self.dependencies
+
+    @property
+    def bare(self) -> Network:
+        return self.network
+
+    @property
     def learned(self) -> tuple[bool, ...]:
         return self.network.learned
 

@@ -32,10 +32,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.heads import Head
-from anyorder.heads.compatible import Compatible
-from anyorder.model import AnyOrderModel, layout_of, row_chunks
-from anyorder.networks.dependent import LEAST_LIMIT, Dependency, DependentNetwork
+from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.dependent import dependent
+from anyorder.networks.dependent import LEAST_LIMIT, Dependency
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
 
@@ -84,17 +83,6 @@ def with_dependencies(model: AnyOrderModel, rows: Rows, seed: int) -> tuple[AnyO
         for one in found
     ]
     return dependent(model, dependencies), said
-
-
-def dependent(model: AnyOrderModel, dependencies: Sequence[Dependency]) -> AnyOrderModel:
-    """The model with these dependencies around its network and its heads."""
-    touched = {variable for one in dependencies for variable in (one.source, one.target)}
-    width = model.network.layout.width
-    heads: list[Head] = [
-        Compatible(model.heads.of(variable), width if variable in touched else 0) for variable in range(model.variables)
-    ]
-    network = DependentNetwork.of(layout_of(model.schema, heads), model.network, dependencies)
-    return AnyOrderModel(model.encoding, network, heads, model.protocol).eval()
 
 
 def find_dependencies(model: AnyOrderModel, rows: Rows) -> list[Found]:

@@ -9,8 +9,11 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
+from anyorder.model.leave_out import folds, leave_out
 
 from messy_tables import QUICK
+
+BRIEF = {**QUICK, "folds": 2, "training": {"steps": 30, "batch": 64, "validation_queries": 50}}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module", params=["neural", "auto"])
 def fitted(request: pytest.FixtureRequest, frame: pd.DataFrame) -> ao.TableModel:
-    return ao.fit(frame, engine=request.param, config=QUICK, seed=0)
+    return ao.fit(frame, engine=request.param, config=BRIEF, seed=0)
 
 
 def seen(frame: pd.DataFrame, *names: str) -> set[tuple[str, ...]]:
@@ -64,8 +67,15 @@ def test_the_card_and_the_file_keep_them(fitted: ao.TableModel, tmp_path: Path) 
     assert again.sample(20, seed=3).equals(fitted.sample(20, seed=3))
 
 
+def test_parts_that_have_left_out_a_fold_keep_to_them(fitted: ao.TableModel) -> None:
+    if folds(fitted.core) > 1:
+        view = ao.TableModel(leave_out(fitted.core, 1), fitted.card)
+        assert view.given(city="city 3")["code"].probs()["c3"] > 0.99
+        assert view["price"].mean() != fitted["price"].mean()
+
+
 def test_they_can_be_switched_off(frame: pd.DataFrame) -> None:
-    model = ao.fit(frame, engine="neural", config={**QUICK, "dependencies": False}, seed=0)
+    model = ao.fit(frame, engine="neural", config={**BRIEF, "dependencies": False}, seed=0)
     assert "dependencies" not in model.card
     with pytest.raises(ao.UserError, match="dependencies"):
         ao.fit(frame, config={"dependencies": "no"})

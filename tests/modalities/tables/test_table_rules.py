@@ -14,6 +14,7 @@ import anyorder as ao
 from commands import refused, run
 from messy_tables import QUICK
 
+BRIEF = {**QUICK, "folds": 1, "training": {"steps": 30, "batch": 64, "validation_queries": 50}}
 RULES = ["end > start", "total = a + b", "x + y + z = 100", "most >= least"]
 
 
@@ -45,7 +46,7 @@ def frame() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def fitted(frame: pd.DataFrame) -> ao.TableModel:
-    return ao.fit(frame, engine="neural", rules=RULES, config=QUICK, seed=0)
+    return ao.fit(frame, engine="neural", rules=RULES, config=BRIEF, seed=0)
 
 
 def check(rows: pd.DataFrame) -> None:
@@ -98,7 +99,7 @@ def test_rows_that_break_a_rule_are_named(frame: pd.DataFrame) -> None:
     wrong = frame.copy()
     wrong.loc[[3, 70], "total"] += 1.0
     with pytest.warns(UserWarning, match=r"'total = a \+ b' is broken by 2 of 300 rows: 3, 70"):
-        ao.fit(wrong, engine="neural", rules=RULES, config=QUICK, seed=0)
+        ao.fit(wrong, engine="neural", rules=RULES, config=BRIEF, seed=0)
     with pytest.raises(ao.UserError, match="colour"):
         ao.fit(frame, rules=["colour > a"])
 
