@@ -353,3 +353,25 @@ def test_weights_that_could_not_be_loaded_again_are_a_divergence() -> None:
         trainer._judge(torch.zeros(40))
     assert trainer.progress.diverged == 1 and trainer.progress.best_step == good
     assert all(bool((tensor.abs() <= LARGEST).all()) for tensor in weights_of(trainer).values())
+
+
+def test_gains_within_their_noise_are_no_progress() -> None:
+    options = replace(QUICK, steps=400, patience=2, falls=1)
+    patient, strict = small_trainer(options), small_trainer(replace(options, noise=1e6))
+    patient.run()
+    strict.run()
+    assert strict.progress.done and strict.progress.step == 50  # a mark, two looks, a fall, two looks
+    assert strict.progress.step < patient.progress.step
+    assert strict.progress.noise > 0
+
+
+def test_a_run_that_counts_noise_resumes_to_the_same(tmp_path: Path) -> None:
+    options, path = replace(QUICK, noise=1.0, patience=1), tmp_path / "run.checkpoint"
+    whole = small_trainer(options)
+    whole.run()
+    small_trainer(options, checkpoint=path).run(share=0.6)
+    again = small_trainer(options, checkpoint=path)
+    again.resume(path)
+    again.run()
+    assert same_weights(weights_of(again), weights_of(whole))
+    assert again.progress.history == whole.progress.history and len(whole.progress.history) > 1

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from anyorder.cli import show
 from anyorder.cli.files import load_table_model, read_frame, write_frame
 from anyorder.cli.options import EscapeFormulas, Missing, ModelFile, Out, TableFile, UnseenValues
 from anyorder.cli.paths import check_table
@@ -38,7 +39,9 @@ def predict(
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     from anyorder.questions.batch import RowConditionals
 
-    answers = RowConditionals(loaded.core, frame.drop(columns=column, errors="ignore"), unseen)[column]
+    rows = RowConditionals(loaded.core, frame.drop(columns=column, errors="ignore"), unseen)
+    with show.bar("predicting rows"):
+        answers = rows[column]
     found = answers.best().to_frame()
     if levels:
         for level, values in answers.quantile(levels).items():

@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,25 @@ UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 def escape(text: str) -> str:
     """A name or level to print with rich: its own markup is shown, not obeyed."""
     return escape_markup(visible(text))
+
+
+@contextmanager
+def bar(doing: str) -> Iterator[None]:
+    """Within, long work shows on a terminal how far it is and how long it will still take."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from anyorder.support.advance import watched
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Results go to standard output, which the bar must leave alone.
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as shown:
+        task = shown.add_task(doing, total=None)
+        with watched(lambda done, total: shown.update(task, completed=done, total=total)):
+            yield
 
 
 def answer_facts(answer: Answer) -> dict[str, Any]:

@@ -84,18 +84,19 @@ def fill(
             _as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals, escape_formulas=escape_formulas
         )
     if draws is None:
-        write_frame(
-            model.fill(frame, seed=seed, unseen=unseen, rules=rule or None), out, escape_formulas=escape_formulas
-        )
+        with show.bar("filling rows"):
+            filled = model.fill(frame, seed=seed, unseen=unseen, rules=rule or None)
+        write_frame(filled, out, escape_formulas=escape_formulas)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
     import pandas as pd
 
-    filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
-    for index, one in enumerate(filled):
+    with show.bar("filling rows"):
+        drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
+    for index, one in enumerate(drawn):
         one.insert(0, "draw", index)
-    write_frame(pd.concat(filled, ignore_index=True), out, escape_formulas=escape_formulas)
+    write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -151,7 +152,8 @@ def score(
     frame = read_frame(file, (*model.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(file)!r} has no rows to score")
-    scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
+    with show.bar("scoring rows"):
+        scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
     rows = len(scores)
     error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
     result: dict[str, Any] = {

@@ -109,6 +109,9 @@ class Network(nn.Module, ABC):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of a size."""
 
+    for_short_tables: ClassVar[Mapping[str, Any]] = {}
+    """Options for a table of few rows, for whose folds there are several of these networks."""
+
     encodings: ClassVar[tuple[str, ...]] = ("normal_scores",)
     """The ways to encode the numbers of a table that are worth trying with it."""
 

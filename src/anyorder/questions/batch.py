@@ -24,6 +24,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import as_times, central_levels, check_order, checked_levels
 from anyorder.questions.evidence import Missing
 from anyorder.questions.highest_density import fine_levels
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -505,7 +506,7 @@ def _features(model: AnyOrderModel, values: Tensor, known: Tensor, index: int) -
     check_room("rows", len(values), size, "ask for fewer rows at a time")
     parts = [
         model.features_of(values[rows].to(model.device), known[rows].to(model.device), index)[:, :size].cpu()
-        for rows in row_chunks(model, len(values))
+        for rows in tracked(row_chunks(model, len(values)), len(values))
     ]
     return torch.cat(parts) if parts else torch.zeros(0, size)
 

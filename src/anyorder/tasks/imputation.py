@@ -20,6 +20,7 @@ from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.questions.ruled_draws import Ruled
 from anyorder.questions.rules import Rules
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
@@ -37,19 +38,16 @@ def fill_point(
     """``frame`` with each unknown cell at its conditional mean or most probable level."""
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     best = np.zeros_like(values)
+    told = observed
     if rules:
         told = observed.copy()
         for some, drawn, weights in _under_rules(model, rules, values, observed, 0):
             values[some] = _most_central(rules, drawn, weights)
             told[some[:, None], rules.columns] = True
-        for rows in row_chunks(model, len(values)):
-            if not told[rows].all():
-                best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(told[rows]))
-        return _merged(model, frame, np.where(told, values, best), observed, strange)
-    for rows in row_chunks(model, len(values)):
-        if not observed[rows].all():
-            best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
-    return _merged(model, frame, np.where(observed, values, best), observed, strange)
+    for rows in tracked(row_chunks(model, len(values)), len(values)):
+        if not told[rows].all():
+            best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(told[rows]))
+    return _merged(model, frame, np.where(told, values, best), observed, strange)
 
 
 def fill_draws(
@@ -75,11 +73,12 @@ def fill_draws(
             drawn[:, some] = _resampled(particles, weights, count, seed).transpose(1, 0, 2)
             told[some[:, None], rules.columns] = True
     at_once = max(1, DRAWN_AT_ONCE // count)
-    for start in range(0, len(holes), at_once):
-        rows = np.repeat(holes[start : start + at_once], count)
+    parts = (slice(start, start + at_once) for start in range(0, len(holes), at_once))
+    for part in tracked(parts, len(holes)):
+        rows = np.repeat(holes[part], count)
         which = np.tile(np.arange(count), len(rows) // count)
         known = torch.as_tensor(told[rows])
-        own = seed_further(seed * 1_000_003, start)  # for every part, so that no two parts draw alike
+        own = seed_further(seed * 1_000_003, part.start)  # for every part, so that no two parts draw alike
         drawn[which, rows] = draws(model, torch.as_tensor(drawn[which, rows]), Query(known, ~known), seed=own)
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 

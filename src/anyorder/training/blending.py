@@ -160,10 +160,15 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
     return shares
 
 
+def asked_of(variables: int) -> int:
+    """How many questions of each kind weigh the members, where there are so many variables and fewer held-out rows."""
+    return min(QUESTIONS, QUESTION_CELLS // variables)
+
+
 def questions(held_out: Rows, partners: Sequence[int], seed: int, sets: int) -> list[Questions]:
     """What to ask about the rows of one of several ``sets``: random sets known first, then few, then all but one."""
     variables = held_out.values.shape[1]
-    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // variables) // sets)
+    most = max(len(held_out), asked_of(variables) // sets)
     generator = np.random.default_rng([seed, 7])
     random = random_subsets(most, variables, generator)
     few = generator.random((-(-most // 2), variables)).argsort(axis=1) < generator.integers(1, 3, (-(-most // 2), 1))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from anyorder.training.loop import Trainer
 
-NOTICEABLE = 0.005  # nats per cell
+NOTICEABLE = 0.01  # nats per cell
 
 
 def expected_gain(history: Sequence[Sequence[float]], cool_down: float) -> float | None:

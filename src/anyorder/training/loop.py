@@ -121,9 +121,12 @@ class Trainer:
         # Another seed, so that what is dropped does not hang together with the rows and masks that are drawn.
         self.dropout = torch.Generator(device=device).manual_seed(drawn_seed(torch.Generator().manual_seed(seed)))
 
-    def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
-        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
-        progress = self.progress
+    def run(self, *, share: float = 1.0, watch: Watch | None = None, judge: bool = False) -> Progress:
+        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept.
+
+        ``judge``: validate at the end in any case, as it always is when the whole budget is spent.
+        """
+        progress, since = self.progress, self.progress.step
         saved = time.monotonic()
         with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
             try:
@@ -139,7 +142,8 @@ class Trainer:
                 progress.interrupted = interrupt.requested
                 if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
                     self._keep()
-                over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                turn = judge and self._at_the_end_of(share, since)
+                over = turn or self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
                 progress.done = progress.done or self.spent() >= 1.0
@@ -149,6 +153,12 @@ class Trainer:
             if not progress.interrupted:
                 self._keep()
         return progress
+
+    def _at_the_end_of(self, share: float, since: int) -> bool:
+        """Whether this share has just been reached: resumed beyond it, a run is not judged as it was not before."""
+        if self.options.steps is None:
+            return self.progress.step > since
+        return (self.progress.step - 1) / self.options.steps < share <= self.progress.step / self.options.steps
 
     def _keep(self) -> None:
         """Write the run's own checkpoint, if it has one."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from anyorder.training.forecast import expected_gain
 from anyorder.training.loop import Progress as Training
 from anyorder.training.loop import Watch
 
@@ -34,6 +35,8 @@ def training_bar(show: bool, left: Callable[[], float] | None = None) -> Iterato
 
         def watch(progress: Training, spent: float) -> None:
             score = f"held-out {progress.validation:.3f} nats (best {progress.best:.3f}), step {progress.step}"
+            gain = expected_gain(progress.history, 0.0)
+            score += "" if gain is None else f", {gain:+.3f} expected of as long again"
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
             seconds = left() if left else progress.seconds * (1 - spent) / max(spent, 1e-6)
             shown = f"at most {_clock(seconds)} left" if math.isfinite(seconds) else ""

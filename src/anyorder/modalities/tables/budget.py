@@ -21,13 +21,14 @@ class Budget:
     began: float
     whole: float | None
     before: float = 0.0
+    weighing: float = LEAST_WEIGHING  # seconds that are kept for weighing the members, at least
 
     @property
     def left(self) -> float:
         """Seconds until the members must be weighed; 0 once it is time."""
         if self.whole is None:
             return math.inf
-        kept = max(WEIGHING * self.whole, min(LEAST_WEIGHING, self.whole / 4))
+        kept = max(WEIGHING * self.whole, min(self.weighing, self.whole / 4))
         return max(self.whole - kept - self.before - (time.monotonic() - self.began), 0.0)
 
     def late(self, share: float) -> bool:

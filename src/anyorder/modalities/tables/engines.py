@@ -8,6 +8,7 @@ there is time and held-out rows gain by it. So whenever a fit is interrupted the
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ def fit_engine(job: Job) -> Fitted:
     engine = job.options.engine
     if engine not in get_args(Engine):
         raise UserError(f"unknown engine {engine!r}; {nearest(engine, get_args(Engine))}")
-    if engine == "auto" and not _trees_help(job):
+    # Members of a blend answer beside each other, which a network that reads an order cannot.
+    if engine == "auto" and networks.of(job.options.network).reads_order:
         engine = "neural"
     if engine == "trees" and len(job.schema) > MOST_COLUMNS:
         raise UserError(
@@ -61,22 +63,24 @@ def fit_engine(job: Job) -> Fitted:
             "leave some out, or fit with engine='neural'"
         )
     with torch_threads(job.options.training.threads):
-        race = None if engine == "trees" else Race(job, _seconds_for_trees(job) if engine == "auto" else 0.0)
+        trees = engine == "trees" or (engine == "auto" and _trees_help(job))
+        race = None if engine == "trees" else Race(job, _seconds_for_trees(job) if trees else 0.0)
         # From here on, whatever Ctrl-C meets, it must not cost what was trained: between the parts too.
         with deferred_interrupt() as interrupt:
-            return _fitted(job, engine, race, lambda: interrupt.requested)
+            return _fitted(job, engine, race, lambda: interrupt.requested, trees=trees)
 
 
-def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool]) -> Fitted:
+def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], *, trees: bool) -> Fitted:
     """The members that the engine names, quick ones first, and their blend; those there are once it is to ``stop``."""
     with training_bar(job.run.progress, _left(job)) as watch:
         table = _table(job) if race is None else race.decide(watch)
     members: list[Member] = []
     if engine == "auto" and not stop() and (lines := linear_member(job, table, stop)) is not None:
         members.append(lines)
-    if engine != "neural" and not (race and stop()):
-        deadline = None if job.budget.whole is None else time.monotonic() + _for_trees_now(job, race)
-        members.append(tree_member(job, table, deadline, stop))
+    if trees and not (race and stop()):
+        # They end by themselves; where time is short, half of what is left is for the networks.
+        seconds = job.budget.left * (MOST_FOR_TREES if race else 1.0)
+        members.append(tree_member(job, table, None if math.isinf(seconds) else time.monotonic() + seconds, stop))
     trainers: list[Trainer] = []
     if race is not None:
         with training_bar(job.run.progress, _left(job)) as watch:
@@ -89,7 +93,7 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool]) 
         scores["encodings"] = race.scores
     training = {
         **training_facts(core, trainers, job.run.seconds, weighed.get("weights", {}).get("neural", 1.0)),
-        "engine": engine,
+        "engine": engine if len(members) > 1 else members[0].label,
         "folds": len(job.folds),
         "interrupted": stop(),
     }
@@ -119,11 +123,9 @@ def _left(job: Job) -> Callable[[], float] | None:
 def _trees_help(job: Job) -> bool:
     """Whether "auto" should grow trees.
 
-    The table must be neither too long for them nor, in the time there is, too wide, and the network one they can join.
+    The table must be neither too long for them nor, in the time there is, too wide.
     """
-    if len(job.table) > job.options.trees.most_rows or networks.of(job.options.network).reads_order:
-        return False
-    if len(job.schema) > MOST_COLUMNS:
+    if len(job.table) > job.options.trees.most_rows or len(job.schema) > MOST_COLUMNS:
         return False
     whole = job.budget.whole
     if whole is not None and SECONDS_A_COLUMN * len(job.schema) > whole * MOST_FOR_TREES / 2:
@@ -142,8 +144,3 @@ def _seconds_for_trees(job: Job) -> float:
         return 0.0
     needed = tree_seconds(len(job.table), len(job.schema.names), job.options.trees)
     return min(max(needed, LEAST_FOR_TREES * whole), MOST_FOR_TREES * whole)
-
-
-def _for_trees_now(job: Job, race: Race | None) -> float:
-    """The seconds that trees may grow from now on: all that is left, or their part of it."""
-    return job.budget.left if race is None else min(_seconds_for_trees(job), MOST_FOR_TREES * job.budget.left)

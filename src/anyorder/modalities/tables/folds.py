@@ -4,7 +4,8 @@ A long table has rows to spare: one part learns from most of them and is judged 
 K folds, and for each of them a part learns from the rows outside it and is judged by those inside. So every row teaches
 K - 1 parts and judges the one that has never seen it. A row's fold is that of its content
 (:mod:`anyorder.variables.folds`), and can be told again when the model is asked. In a table that repeats itself that
-would hide whole cases from a part, of which others have all there is: there rows are dealt out instead.
+would hide whole cases from a part, of which others have all there is: there rows are dealt out instead. Where a wide
+table is to be fitted in little time, one part must do.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from anyorder.variables.schema import Schema
 
 FEWEST_ROWS = 40  # of a table with folds: fewer would leave too little to judge by
 MOST_REPEATED = 0.1  # share of rows that are copies of others, up to which content decides on the fold
+SECONDS_A_COLUMN = 0.3  # of the budget, below which it cannot hold a network for every fold
 EVEN = 0.5  # of an equal share that every fold has at least
 
 RowNumbers = Int[np.ndarray, " some"]
@@ -50,10 +52,12 @@ class Folds:
 
 def divide(options: TableOptions, schema: Schema, table: pd.DataFrame, seed: int) -> Folds:
     """Folds for a short table, one split for another; the same ones for the same seed."""
-    if options.folds > 1 and FEWEST_ROWS <= len(table) < options.folds_below:
-        # Members of a blend answer beside each other, which a network that reads an order cannot.
-        if not networks.of(options.network).reads_order:
-            return _folds(options.folds, schema, table, seed)
+    # Members of a blend answer beside each other, which a network that reads an order cannot.
+    alone = networks.of(options.network).reads_order
+    minutes = options.training.minutes
+    hurried = minutes is not None and 60 * minutes < SECONDS_A_COLUMN * len(schema)
+    if options.folds > 1 and FEWEST_ROWS <= len(table) < options.folds_below and not alone and not hurried:
+        return _folds(options.folds, schema, table, seed)
     order = np.random.default_rng(seed).permutation(len(table))
     most = min(options.most_validation_rows, len(table) - 2)
     held_out = int(np.clip(round(options.validation_share * len(table)), 2, most))

@@ -1,7 +1,7 @@
 """The trees of a table: a set for every fold, or several sets of all rows, their bins shifted against each other.
 
-Sets that cut their bins elsewhere are better together than each alone. With folds, each set is grown on the rows outside
-its fold, as long as those inside gain by it. Without, one trial on held-out rows decides how to grow the others.
+Sets that cut their bins elsewhere are better together than each alone. With folds, each set is grown on the rows
+outside its fold, as long as those inside gain by it. Without, one trial on held-out rows decides how to grow the rest.
 """
 
 from __future__ import annotations

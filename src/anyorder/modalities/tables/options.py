@@ -43,7 +43,9 @@ class TableOptions(FitOptions):
     most_validation_rows: int = 10_000
     heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     trees: TreeOptions = field(default_factory=TreeOptions)
-    training: Options = field(default_factory=lambda: Options(warmup=20, noise=0.5))
+    training: Options = field(
+        default_factory=lambda: Options(learning_rate=2e-3, warmup=20, validate_every=30, falls=2, noise=0.5)
+    )
     dependencies: bool = True
 
     def __post_init__(self) -> None:

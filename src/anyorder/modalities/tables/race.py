@@ -32,6 +32,7 @@ from anyorder.support.atomic import atomic_path
 from anyorder.support.boundary import reading
 from anyorder.support.registry import describe
 from anyorder.support.strict_json import read_json
+from anyorder.training.blending import asked_of
 from anyorder.training.loop import Trainer, Watch
 from anyorder.training.options import Options
 from anyorder.training.rows import Rows, encoded_rows
@@ -44,6 +45,8 @@ CHOICE = "encodings.json"
 
 SHORTEST_TRIAL = 3.0  # seconds: a race between encodings that are given less says nothing of where they end
 ENOUGH = 0.6  # of the budget: with less left after the first encoding there is no second one
+SECONDS_TO_BEND = 0.02  # a column to normal scores
+BENDING = 0.2  # of the budget at most: then columns are only scaled
 OPERATIONS = 2e10  # of one core in a second, multiplying matrices,
 EXPERT_OPERATIONS = 4e9  # and factoring one for each row
 FEWEST_STEPS = 150  # that a network should come to
@@ -133,7 +136,7 @@ class Race:
             each = (self.job.budget.left - self.kept) / self.parts
             for _, one in self.runners:
                 _allow(one, one.progress.seconds + max(each, 0.0))
-                if one.run(share=self.job.options.trial, watch=watch).interrupted:
+                if one.run(share=self.job.options.trial, watch=watch, judge=True).interrupted:
                     break
         return self._winner()[0]
 
@@ -156,7 +159,7 @@ class Race:
                 one = trainers[fold]
                 if not one.progress.done:
                     _allow(one, one.progress.seconds + max(whole - one.progress.seconds, 0.0) * hurry)
-                if one.run(share=number / rounds, watch=watch).interrupted:
+                if one.run(share=number / rounds, watch=watch, judge=True).interrupted:
                     return trainers
         return trainers
 
@@ -179,11 +182,11 @@ class Race:
         before = self._chosen_before(encodings)
         if before is not None:
             return [Encoded.of(job, name) for name in before]
-        tables = [Encoded.of(job, encodings[0])]
+        tables = [self._first(encodings)]
         for name in encodings[1:]:
             # Where a table has so many columns that another encoding would eat up the time to train, this one is it.
             with suppress(TimeoutError):
-                if _time_for_another(job, self.kept):
+                if name != tables[0].warp and _time_for_another(job, self.kept):
                     tables.append(Encoded.of(job, name, lambda: not _time_for_another(job, self.kept)))
         if job.run.folder is not None and len(encodings) > 1:
             with atomic_path(job.run.folder / CHOICE) as beside:
@@ -200,9 +203,18 @@ class Race:
             return None
         with reading(str(path)):
             found = read_json(path.read_bytes())
-            if not isinstance(found, list) or found[:1] != list(encodings[:1]) or not set(found) <= set(encodings):
-                raise UserError(f"expected encodings out of {list(encodings)}, the first one first, got {found!r:.80}")
+            if not isinstance(found, list) or not found or not set(found) <= set(encodings):
+                raise UserError(f"expected encodings out of {list(encodings)}, got {found!r:.80}")
         return [name for name in encodings if name in found]
+
+    def _first(self, encodings: Sequence[str]) -> Encoded:
+        """The table in the first encoding; in the last, which is the quickest, where that would take too long."""
+        budget = self.job.budget
+        slow = budget.whole is not None and SECONDS_TO_BEND * len(self.job.schema) > BENDING * budget.whole
+        if len(encodings) > 1 and not slow:
+            with suppress(TimeoutError):
+                return Encoded.of(self.job, encodings[0], lambda: budget.late(ENOUGH))
+        return Encoded.of(self.job, encodings[-1])
 
     def _forget(self, warps: Sequence[str]) -> None:
         """Remove what an earlier run has left in the folder of this one, unless it is to go on."""
@@ -217,9 +229,12 @@ class Race:
         options = job.options
         rows, heads = table.training(fold), table.heads()
         reals = sum(head.levels == 0 for head in heads)
-        network = {**networks.of(options.network).defaults(table.warp, reals), **options.network}
+        kind = networks.of(options.network)
+        short = kind.for_short_tables if len(job.folds) > 1 else {}
+        network = {**short, **kind.defaults(table.warp, reals), **options.network}
         model = AnyOrderModel.build(table.encoding, heads, network, protocols.build(options.protocol), seed=seed)
         model.network.prepare(rows.values, rows.observed)
+        learning, answering = _row_seconds(model, reals if network.get("expert") else 0)
         one = trainer(
             replace(job.run, seed=seed),
             model,
@@ -227,11 +242,12 @@ class Race:
             rows,
             table.held_out(fold),
             options.objective,
-            _affordable(_share(options.training, 1 / self.parts), model, len(job.folds)),
+            _affordable(_share(options.training, 1 / self.parts), learning, answering, len(job.folds)),
             label=_label(table.warp, fold),
             spent=0.0,
         )
         job.budget.before += one.progress.seconds
+        job.budget.weighing = max(job.budget.weighing, 3 * answering * asked_of(len(job.schema)))
         return one
 
 
@@ -279,21 +295,24 @@ def _share(options: Options, share: float) -> Options:
     return replace(options, steps=None if options.steps is None else max(1, round(options.steps * share)))
 
 
-def _affordable(options: Options, model: AnyOrderModel, folds: int) -> Options:
-    """Smaller batches and fewer validation queries, where a table is so wide that its time would hold few of them.
+def _row_seconds(model: AnyOrderModel, expert: int) -> tuple[float, float]:
+    """About how long one core needs to learn from a row, and to answer for one.
 
-    From the size of the model alone, and not from a clock: a resumed run must come to the same.
+    From the size of the model and of the Gaussian ``expert`` beside it, not from a clock: a resumed run must come to
+    the same.
     """
+    weights = 2 * sum(parameter.numel() for parameter in model.parameters()) / OPERATIONS
+    factors = expert**3 / EXPERT_OPERATIONS
+    return 3 * weights + factors, weights + factors
+
+
+def _affordable(options: Options, learning: float, answering: float, folds: int) -> Options:
+    """Smaller batches and fewer validation queries, where a table is so wide that its time would hold few of them."""
     if options.minutes is None:
         return options
     whole = 60 * options.minutes / 2 / folds  # about what one network has
-    weights = 2 * sum(parameter.numel() for parameter in model.parameters()) / OPERATIONS
-    reals = int(model.network.covariance.shape[0]) if getattr(model.network, "expert", False) else 0
-    expert = reals**3 / EXPERT_OPERATIONS
-    batch = whole / FEWEST_STEPS / (3 * weights + expert)
-    queries = whole * VALIDATION / (weights + expert)
     return replace(
         options,
-        batch=min(options.batch, max(FEWEST_ROWS, int(batch))),
-        validation_queries=min(options.validation_queries, max(FEWEST_QUERIES, int(queries))),
+        batch=min(options.batch, max(FEWEST_ROWS, int(whole / FEWEST_STEPS / learning))),
+        validation_queries=min(options.validation_queries, max(FEWEST_QUERIES, int(whole * VALIDATION / answering))),
     )

@@ -31,7 +31,7 @@ class Scores:
         return ((self.log_prob + self.log_det) * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
 
     def totals(self, floor: float) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
-        """Each row's sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others.
+        """Each row's sum and weight, no step below ``floor`` nats: one absurd cell must not drown all others.
 
         NaN is no score, however low: it makes the sum NaN, if it stands where something is counted.
         """
