@@ -48,12 +48,17 @@ def ask(
     ] = None,
     seed: Seed = 0,
     rule: RuleTexts = None,
+    together: Annotated[
+        bool, typer.Option("--most-probable", help="the values of the asked variables that are most probable together")
+    ] = False,
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is."""
     if (question is None) == (queries is None):
         raise UserError("ask needs one question, or a file of them with --queries FILE")
+    if together and (queries is not None or plot is not None):
+        raise UserError("--most-probable answers one question, with neither --queries nor --plot")
     if question is None:
         assert queries is not None
         check_writable(out)
@@ -67,6 +72,9 @@ def ask(
     read = parse_question(question)
     check_figure(plot)
     loaded = load_table_model(model)
+    if together:
+        _print_completion(loaded, read, rule, as_json=as_json)
+        return
     reply = _reply(loaded, read, draws, seed, question, rule)
     result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
     result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
@@ -90,6 +98,14 @@ def ask(
         show.print_json(result)
     else:
         show.print_answers(result)
+
+
+def _print_completion(model: TableModel, question: Question, rules: list[str] | None, *, as_json: bool) -> None:
+    if question.form or question.values:
+        raise UserError("--most-probable completes names without values, such as 'price, river | rooms=6'")
+    found = model.given(question.evidence, rules=rules or []).most_probable(*question.asked)
+    facts = {"question": write_question(question), "row": show.plain(found.row), "log_prob": found.log_prob}
+    show.print_result(facts | {"exact": found.exact}, as_json=as_json)
 
 
 def _reply(

@@ -30,6 +30,7 @@ from anyorder.questions.answer import Answer
 from anyorder.questions.estimate import Estimate, weighted_mean
 from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
+from anyorder.questions.most_probable import MostProbable, most_probable
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
@@ -343,6 +344,44 @@ class Conditional:
 
         return joint_entropy(self, names)
 
+    def most_probable(self, *names: str) -> MostProbable:
+        """The values of these variables, by default of all others, that are most probable together.
+
+        Not the most probable value of each by itself: those need not go together. Exact for variables with levels where
+        the search can be completed; for numbers, whose densities are in the units of the data, the best one found.
+
+        Parameters
+        ----------
+        *names
+            The variables.
+
+        Returns
+        -------
+        MostProbable
+
+        Examples
+        --------
+        >>> best = model.given(rooms=6).most_probable("river")
+        >>> best.row, best.exact
+        ({'river': 'no'}, True)
+        """
+        if self._rules is not None:
+            raise UserError("the most probable completion is searched without rules; ask given(..., rules=[])")
+        schema = self.model.schema
+        wanted = names or self.asked or [variable.name for variable in schema.variables if not variable.indicates]
+        asked = [index for index in (schema.index(name) for name in wanted) if names or index not in self._encoded]
+        for index in asked:
+            if index in self._encoded:
+                raise UserError(f"{schema.names[index]!r} is given; ask for another variable")
+        for index in self._regions.keys() - set(asked):
+            raise UserError(f"{schema.names[index]!r} is known as a range; ask for it too, or give one value")
+        if not asked:
+            raise UserError("nothing is left to complete: every variable is given")
+        row, known = self._row()
+        values, nats, exact = most_probable(self.model, row, known, asked, self._regions)
+        frame = self.model.encoding.decode(values[None].double().numpy())
+        return MostProbable({schema.names[i]: _plain(frame[schema.names[i]].iloc[0]) for i in asked}, nats, exact)
+
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
@@ -520,6 +559,11 @@ class Conditional:
             values[0, index] = value
             known[0, index] = True
         return values, known
+
+
+def _plain(value: Any) -> Any:
+    """A cell as Python has it, where it is a number of NumPy's."""
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
 
 
 def _together(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import anyorder as ao
 from anyorder.model.leave_out import folds, leave_out
 
+from commands import refused, run
 from messy_tables import QUICK
 
 BRIEF = {**QUICK, "folds": 2, "training": {"steps": 30, "batch": 64, "validation_queries": 50}}
@@ -72,6 +74,18 @@ def test_parts_that_have_left_out_a_fold_keep_to_them(fitted: ao.TableModel) -> 
         view = ao.TableModel(leave_out(fitted.core, 1), fitted.card)
         assert view.given(city="city 3")["code"].probs()["c3"] > 0.99
         assert view["price"].mean() != fitted["price"].mean()
+
+
+def test_the_most_probable_completion_goes_together(
+    fitted: ao.TableModel, frame: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    best = fitted.most_probable({"price": 3.0}, columns=["city", "code", "country"])
+    assert best.exact and tuple(best.row[name] for name in ("city", "code")) in seen(frame, "city", "code")
+    assert fitted.given(price=3.0).log_prob(best.row) == pytest.approx(best.log_prob, abs=1e-3)
+    fitted.save(tmp_path / "model.anyorder")
+    arguments = ("ask", str(tmp_path / "model.anyorder"), "city, code, country | price=3", "--most-probable", "--json")
+    assert json.loads(run(capsys, *arguments).out)["row"] == best.row
+    assert "--most-probable" in refused(capsys, *arguments[:2], "city=city 1", "--most-probable")
 
 
 def test_they_can_be_switched_off(frame: pd.DataFrame) -> None:

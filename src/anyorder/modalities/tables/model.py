@@ -22,6 +22,7 @@ from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.information import mutual_information
+from anyorder.questions.most_probable import MostProbable
 from anyorder.questions.rules import Rules, parse_rules
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
@@ -197,6 +198,35 @@ class TableModel(FittedModel):
         if len(read.values) < len(read.asked) or read.form not in ("", "P"):
             raise UserError(f"prob needs an event, such as 'price > 30 | rooms=6', got {event!r}")
         return self.given(read.evidence).using(draws=draws, seed=seed).prob(read.values)
+
+    def most_probable(
+        self, given: Mapping[str, Any] | None = None, columns: str | Sequence[str] | None = None
+    ) -> MostProbable:
+        """The values of several columns that are most probable together, given what is known.
+
+        For one best value of every cell by itself use :meth:`fill`. Columns that you do not need are better left out:
+        the most probable combination of many is one of very many.
+
+        Parameters
+        ----------
+        given
+            What is known, as in :meth:`given`.
+        columns
+            The columns to complete; all others by default.
+
+        Returns
+        -------
+        MostProbable
+            The values, their log-probability, and whether they are the best for certain: where all columns have levels
+            and the search could be completed.
+
+        Examples
+        --------
+        >>> model.most_probable({"rooms": 6}, columns=["river", "door"]).row["river"]
+        'no'
+        """
+        names = () if columns is None else _names("columns", columns)
+        return Conditional(self.core, given or {}, rules=self._rules(None)).most_probable(*names)
 
     def mutual_information(
         self,
