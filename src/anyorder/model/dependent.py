@@ -1,4 +1,4 @@
-"""A model with dependencies between its columns around it (:mod:`anyorder.networks.dependent`), and the one inside."""
+"""A model with dependencies between its columns around it (:mod:`anyorder.networks.dependent`)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,3 @@ def dependent(model: AnyOrderModel, dependencies: Sequence[Dependency]) -> AnyOr
     ]
     network = DependentNetwork.of(layout_of(model.schema, heads), model.network, dependencies)
     return AnyOrderModel(model.encoding, network, heads, model.protocol).eval()
-
-
-def without_dependencies(model: AnyOrderModel) -> AnyOrderModel:
-    """The model inside, which shares all weights; itself where there are no dependencies around it."""
-    if not model.network.limits:
-        return model
-    heads = [model.heads.of(variable).blended[0] for variable in range(model.variables)]
-    return AnyOrderModel(model.encoding, model.network.bare, heads, model.protocol).eval()

@@ -16,6 +16,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.likelihood import usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.questions.ruled_draws import Ruled
@@ -79,7 +80,8 @@ def fill_draws(
         which = np.tile(np.arange(count), len(rows) // count)
         known = torch.as_tensor(told[rows])
         own = seed_further(seed * 1_000_003, part.start)  # for every part, so that no two parts draw alike
-        drawn[which, rows] = draws(model, torch.as_tensor(drawn[which, rows]), Query(known, ~known), seed=own)
+        query, orders = Query(known, ~known), usual_orders(model)
+        drawn[which, rows] = draws(model, torch.as_tensor(drawn[which, rows]), query, seed=own, orders=orders)
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 
 

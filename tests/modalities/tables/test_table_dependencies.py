@@ -53,8 +53,8 @@ def test_draws_and_fills_have_no_impossible_pairs(fitted: ao.TableModel, frame: 
 
 def test_every_level_goes_with_its_own(fitted: ao.TableModel, frame: pd.DataFrame) -> None:
     for city, code in seen(frame, "city", "code"):
-        assert fitted.given(city=city)["code"].probs()[code] > 0.995
-        assert fitted.given(code=code, price=3.0)["city"].probs()[city] > 0.995
+        assert fitted.given(city=city)["code"].probs()[code] > 0.99
+        assert fitted.given(code=code, price=3.0)["city"].probs()[city] > 0.99
     probs = fitted.given(country="land 1")["city"].probs()
     assert sum(probs[f"city {k}"] for k in range(4, 8)) > 0.99
     assert sum(probs.values()) == pytest.approx(1)
@@ -81,7 +81,7 @@ def test_the_most_probable_completion_goes_together(
 ) -> None:
     best = fitted.most_probable({"price": 3.0}, columns=["city", "code", "country"])
     assert best.exact and tuple(best.row[name] for name in ("city", "code")) in seen(frame, "city", "code")
-    assert fitted.given(price=3.0).log_prob(best.row) == pytest.approx(best.log_prob, abs=1e-3)
+    assert fitted.given(price=3.0).log_prob(best.row, orders=1) == pytest.approx(best.log_prob, abs=1e-3)
     fitted.save(tmp_path / "model.anyorder")
     arguments = ("ask", str(tmp_path / "model.anyorder"), "city, code, country | price=3", "--most-probable", "--json")
     assert json.loads(run(capsys, *arguments).out)["row"] == best.row
