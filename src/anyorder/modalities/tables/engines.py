@@ -8,8 +8,6 @@ there is time and held-out rows gain by it. So whenever a fit is interrupted the
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -33,7 +31,7 @@ from anyorder.training.trees.options import tree_seconds
 Engine: TypeAlias = Literal["auto", "neural", "trees"]
 
 SECONDS_A_COLUMN = 0.02  # of bins, marginals and weights of a blend, before a single tree has grown
-MOST_FOR_TREES = 0.5  # of the budget of "auto"
+MOST_FOR_TREES = 0.4  # of the budget of "auto"
 LEAST_FOR_TREES = 0.1
 # The bins of a column take some 17 kB in a model file, whose description may have 64 MB: twice as many still fit.
 MOST_COLUMNS = 1_500
@@ -78,9 +76,8 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
     if engine == "auto" and not stop() and (lines := linear_member(job, table, stop)) is not None:
         members.append(lines)
     if trees and not (race and stop()):
-        # They end by themselves; where time is short, half of what is left is for the networks.
-        seconds = job.budget.left * (MOST_FOR_TREES if race else 1.0)
-        members.append(tree_member(job, table, None if math.isinf(seconds) else time.monotonic() + seconds, stop))
+        # They end by themselves; where time is short, most of what is left is for the networks.
+        members.append(tree_member(job, table, job.budget.left * (MOST_FOR_TREES if race else 1.0), stop))
     trainers: list[Trainer] = []
     if race is not None:
         with training_bar(job.run.progress, _left(job)) as watch:

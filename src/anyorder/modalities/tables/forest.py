@@ -6,6 +6,8 @@ outside its fold, as long as those inside gain by it. Without, one trial on held
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,24 +24,29 @@ from anyorder.training.progress import trees_bar
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
-from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions
+from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions, shown_within
 from anyorder.training.trees.softening import chosen_blurs, softened
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
 from anyorder.variables.warp import Warp
 
+PLANNED = 0.7  # of their time is what trees are planned to take: nobody knows in advance how many rounds pay
 CELLS_FOR_BINS = 200_000  # of the whole table, from which the bins of its columns are spaced
 FEWEST_FOR_BINS = 200  # cells of one column
 
 
-def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable[[], bool]) -> Member:
-    """The trees of a table, within the time that there is; ``stop`` tells of Ctrl-C."""
+def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], bool]) -> Member:
+    """The trees of a table, within so many seconds; ``stop`` tells of Ctrl-C."""
+    deadline = None if math.isinf(seconds) else time.monotonic() + seconds
     growing, folds = job.options.trees, len(job.folds)
     if job.options.training.steps is not None:
         growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
     heads = table.heads()
     sets = folds if folds > 1 else growing.members
+    jobs = (TRIAL_COST + (folds - 1 if folds > 1 else sets)) * len(heads)
+    if deadline is not None:
+        growing = shown_within(PLANNED * seconds, jobs, growing)
     protocol = protocols.build(job.options.protocol)
 
     def model(own: list[Head], network: object) -> AnyOrderModel:
@@ -47,7 +54,7 @@ def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable
 
     with trees_bar(job.run.progress, (sets if folds > 1 else 1 + sets) * len(heads)) as advance:
         if folds > 1:
-            clock = Clock((TRIAL_COST + folds - 1) * len(heads), deadline, stop)
+            clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []
             for fold in range(folds):
                 forest = _Forest(table.encoding, heads, table.training(fold), growing, job.run.seed + fold, folds)
@@ -59,7 +66,7 @@ def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable
         rows, held_out = table.training(0), table.held_out(0)
         forest = _Forest(table.encoding, heads, rows, growing, job.run.seed, sets)
         final = all_rows(rows, held_out) if len(job.table) <= growing.refit_below else rows
-        clock = Clock((TRIAL_COST + sets) * len(heads), deadline, stop)
+        clock = Clock(jobs, deadline, stop)
         trial = forest.trial(0, held_out, clock, advance)
         others = [forest.grown(number, final, trial, clock, advance) for number in range(sets)]
         blurs = chosen_blurs([model(trial.heads, trial.network)], [held_out], job.run.seed)

@@ -13,7 +13,6 @@ that gains no more than its own error there is not made.
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -124,8 +123,7 @@ def _blended(core: AnyOrderModel, job: Job, rows: Encoded, stop: Any) -> tuple[A
     if (lines := linear_member(job, rows, stop)) is not None:
         members.append(lines)
     if _can_grow() and not stop():
-        left = None if job.budget.whole is None else time.monotonic() + MOST_FOR_TREES * job.budget.left
-        members.append(tree_member(job, rows, left, stop))
+        members.append(tree_member(job, rows, MOST_FOR_TREES * job.budget.left, stop))
     if not stop() and (tuned := _tuned(core, job, rows)) is not None:
         members.append(tuned)
     judged = min(len(member.trials) for member in members)

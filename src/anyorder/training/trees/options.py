@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anyorder.support.checks import check_fields
 from anyorder.support.threads import most_threads, usual_threads
@@ -42,13 +42,23 @@ class TreeOptions:
 
 
 TRIAL_COST = 2  # sets of trees: in the trial, sharp ones and smooth ones are grown
-SECONDS = 1e-4  # of one core for each cell that is shown, with all its rounds; about twice what was measured
+SECONDS = 5e-5  # of one core for each cell that is shown, with all its rounds, on a machine that has other work too
+FEWEST_SHOWN = 500
 
 
 def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
     """About how long trees for a table of this size need if they are not hurried."""
     shown = min(options.shown, MOST_SHOWN // variables, rows * options.most_repeats)
     return SECONDS * variables * shown * (TRIAL_COST + options.members)
+
+
+def shown_within(seconds: float, jobs: int, options: TreeOptions) -> TreeOptions:
+    """The options with as many cells shown as so many ``jobs``, each a variable's set of trees, have time for.
+
+    All of a variable's questions from fewer cells are worth more than the first few from all of them.
+    """
+    affordable = seconds / (SECONDS * jobs)
+    return replace(options, shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))))
 
 
 class Clock:
