@@ -128,3 +128,15 @@ def test_once_it_is_late_marginals_answer() -> None:
     (network,) = fit_linear(heads, layout_of(schema, heads), [rows], [rows], late=lambda: True)
     assert not network.weight.any()
     assert network.log_scales.isfinite().all()
+
+
+@pytest.mark.parametrize("column", [[0.1, 0.7, -0.3, 1.2, 0.4, 0.0], list("xyzxyz")])
+def test_a_column_alone_is_its_marginal(column: list[object]) -> None:
+    schema, cells = prepare(pd.DataFrame({"a": column}))
+    encoding = Encoding.fit(cells, schema, "normal_scores")
+    heads = [linear_head(head_for(codec, 3, {})) for codec in encoding.codecs]
+    rows = encoded_rows(encoding, cells)
+    (network,) = fit_linear(heads, layout_of(schema, heads), [rows], [rows])
+    model = AnyOrderModel(encoding, network, heads, protocols.build({"name": "canonical"})).eval()
+    found = model.log_prob_beside(rows.values, torch.zeros_like(rows.observed))
+    assert bool(found.isfinite().all()) and network.learned == (False,)

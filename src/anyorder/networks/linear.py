@@ -119,7 +119,8 @@ class LinearNetwork(MaskNetwork):
         self.owner: Tensor
         self.mark: Tensor
         self.real: Tensor
-        self.register_buffer("owner", torch.tensor([variable for variable, _ in own]), persistent=False)
+        owner = torch.tensor([variable for variable, _ in own], dtype=torch.long)
+        self.register_buffer("owner", owner, persistent=False)
         self.register_buffer("mark", torch.tensor([mark for _, mark in own], dtype=torch.float64), persistent=False)
         self.register_buffer("real", torch.tensor(self.layout.levels) == 0, persistent=False)
 

@@ -148,7 +148,7 @@ class _Fold:
         inputs, known = inputs[:, used], known[:, used]
         mean, covariance = self.network.mean[used], self.network.covariance[used][:, used]
         holes = (~known).any(dim=1).nonzero()[:, 0]
-        for part in holes.split(max(1, (1 << 22) // covariance.numel())):
+        for part in holes.split(max(1, (1 << 22) // max(1, covariance.numel()))):
             expected, _ = conditional_cross(mean, covariance, inputs[part], known[part])
             inputs[part] = torch.where(known[part], inputs[part], expected)
         return (inputs - mean) / self.scale[used]
