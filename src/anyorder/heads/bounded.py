@@ -25,7 +25,6 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite
-from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
@@ -40,7 +39,7 @@ LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edg
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
-MOST_LOST = 14.0  # nats: the logarithm of a millionth
+LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +196,8 @@ class BoundedDistribution(Distribution):
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
+        if isinstance(self.base, BinnedDistribution) and not self.discrete:
+            return self.base.log_within(self.low, self.high)
         return self.base.log_between(self._end(self.low), self._end(self.high))
 
     @cached_property
@@ -269,12 +270,9 @@ class Bounded(Head):
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
     bins = histogram.bins
-    ends = bins.warp.forward(torch.tensor([low, high], dtype=torch.float64))
-    inside = bins.scores.clamp(float(ends[0]), float(ends[1]))
-    meets = inside[1:] > inside[:-1]
-    kept = log_normal_between(inside[:-1].where(meets, -1.0), inside[1:].where(meets, 1.0))
+    kept = bins.held_within(low, high)
     # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
-    lost = (bins.log_widths - kept).where(meets & (bins.log_widths - kept < MOST_LOST), 0.0)
+    lost = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
     return BinnedDistribution(
         histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
     )
