@@ -81,7 +81,8 @@ def main(
             "title": "Coherence: how far answers depend on the order",
             "about": f"Nats per held-out row; default settings, {minutes:g} minutes of training on one thread, one "
             "training a table. Spread: the standard deviation over eight orders of log p of a row, averaged over rows; "
-            "of pairs: over averages of an order and its opposite, which is what is answered. Gap: log of the ratio of two marginals less log p along the direct chain. Gain: mean log-probability of "
+            "of pairs: over averages of an order and its opposite, which is what is answered. "
+            "Gap: log of the ratio of two marginals less log p along the direct chain. Gain: mean log-probability of "
             "the mixture of K fixed orders less that of the model's own order. ± is a standard error over rows.",
             "seed": seed,
             "rows": rows,
