@@ -557,8 +557,8 @@ class TableModel(FittedModel):
         Examples
         --------
         >>> dearer = held_out.assign(price=held_out["price"] + 20)
-        >>> brief = {"trees": {"rounds": 5}}
-        >>> newer = model.update(dearer, config=brief, seed=0)
+        >>> brief = {"training": {"steps": 10, "minutes": None}, "trees": {"rounds": 5}}
+        >>> newer = model.update(dearer, minutes=None, config=brief, seed=0)
         >>> newer.card["updates"][-1]["taken"]
         True
         >>> bool(newer.log_prob(dearer).mean() > model.log_prob(dearer).mean())
