@@ -43,9 +43,10 @@ def linear_head(head: Head) -> Head:
     def family(inner: Head, cells: Float[np.ndarray, " cells"]) -> Head:
         if inner.levels:
             return Bernoulli() if inner.levels == 2 else Categorical(inner.levels)
+        reach = getattr(inner, "reach", None)  # a line leads further out than the column does
         if inner.points is not None:
-            return DiscretizedLogisticMixture(COMPONENTS, inner.points)
-        return GaussianMixture(COMPONENTS)
+            return DiscretizedLogisticMixture(COMPONENTS, inner.points, reach=reach)
+        return GaussianMixture(COMPONENTS, reach=reach)
 
     return head.with_family(family, np.zeros(0))
 
