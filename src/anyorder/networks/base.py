@@ -117,7 +117,7 @@ class Network(nn.Module, ABC):
 
     # Not annotated, or the dataclass would make them options of every network.
     modes = 0  # how many masking modes it can be asked in: 0 .. modes - 1
-    folds = ()  # which fold of the rows each of its parts has never seen (see :mod:`.blend`)
+    folds = tuple[int, ...]()  # which fold of the rows each of its parts has never seen (see :mod:`.blend`)
     fold_count = 1  # how many folds there were
     coupled = 0  # levels of a pixel whose channels depend on each other in the answers of one call; 0 if they do not
 

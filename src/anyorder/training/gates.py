@@ -10,7 +10,8 @@ against it. Cells count so that many questions about one row weigh no more than 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Float, Int
@@ -19,23 +20,29 @@ from torch import Tensor
 from anyorder.networks.blend import STEEPEST
 
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
-STEPS = 60
-MOST_CELLS = 60_000
+STEPS = 50
+MOST_CELLS = 30_000
 
 
 @dataclass(frozen=True)
 class JudgedCells:
-    """Held-out cells, what each member says of them, and what was known when they were asked for."""
+    """Held-out cells, what each member says of them, and what was known when they were asked for.
+
+    ``levels``: what each member says of all levels of the cells of a variable; ``codes``: which of them they have.
+    """
 
     nats: Float[Tensor, "members cells"]
     variable: Int[Tensor, " cells"]
     features: Float[Tensor, "cells features"]
     counts: Float[Tensor, " cells"]
+    levels: tuple[Mapping[int, Float[Tensor, "own levels"]], ...] = ()
+    codes: Mapping[int, Int[Tensor, " own"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.variable)
 
     def take(self, index: Tensor) -> JudgedCells:
+        """Some of the cells, without what is said of their levels."""
         return JudgedCells(self.nats[:, index], self.variable[index], self.features[index], self.counts[index])
 
 
@@ -63,7 +70,9 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
         stride = -(-len(cells) // MOST_CELLS)
         some = cells.take(torch.arange(0, len(cells), stride))
         cells = JudgedCells(some.nats, some.variable, some.features, some.counts * stride)
-    extended = torch.nn.functional.pad(cells.features, (1, 0), value=1.0)
+    cells = cells.take(cells.variable.argsort(stable=True))
+    sizes = cells.variable.bincount(minlength=variables).tolist()
+    extended = torch.nn.functional.pad(cells.features, (1, 0), value=1.0).split(sizes)
     nats = (cells.nats - cells.nats.amax(dim=0)).T
     shape = (variables + 1, members, features + 1)  # the last are the parameters of all variables together
     with torch.enable_grad():
@@ -72,8 +81,8 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
 
         def loss() -> Tensor:
             search.zero_grad()
-            theta = (parameters[:-1] + parameters[-1]).index_select(0, cells.variable)
-            logits = (theta @ extended[:, :, None])[..., 0]
+            theta = parameters[:-1] + parameters[-1]
+            logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
             said = (logits.log_softmax(dim=1) + nats).logsumexp(dim=1)
             held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
             total = held / 2 - (cells.counts * said).sum()

@@ -14,7 +14,7 @@ from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
-from anyorder.model.likelihood import log_prob
+from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.query import Query
 from anyorder.questions.ask import reply_to
 from anyorder.questions.batch import RowConditionals
@@ -297,7 +297,7 @@ class TableModel(FittedModel):
         )
 
     def log_prob(
-        self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
+        self, frame: Any, given: Any = None, *, orders: int | None = None, seed: int = 0, unseen: Unseen = "refuse"
     ) -> Any:
         """The log-likelihood of every row, in nats and in the units of the data.
 
@@ -312,7 +312,7 @@ class TableModel(FittedModel):
         given
             Names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
         orders
-            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+            Average the probability over so many orders (SFARM eq. 14), two if not given: costs as many passes.
         seed
             Decides the orders.
         unseen
@@ -340,7 +340,8 @@ class TableModel(FittedModel):
         values, observed = self.core.encoding.encode(table, unseen, evidence=only_given)
         known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
-        average = log_prob(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
+        count = usual_orders(self.core, orders)
+        average = log_prob(self.core, torch.as_tensor(values), query, orders=count, seed=seed)
         self._warn_outside(table, observed & ~known)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
