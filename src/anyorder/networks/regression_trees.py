@@ -1,11 +1,12 @@
-r"""Boosted regressions of the numbers of a table: a location and a scale for each, by trees, and one law of residuals.
+r"""Boosted regressions of every variable from the whole rest of its row: what a plain booster says, as an expert.
 
 $$p(x_i \mid x_e) = \sum_k \pi_{ik}\, N\!\big(x_i;\; m_i(x_e) + \sigma_i(x_e)\, o_{ik},\; \sigma_i(x_e)\, s_{ik}\big)$$
 
-with $m_i$ and $\log \sigma_i$ sums of trees. Where nearly all of a row is known, a regression tells more of a number
-than bins can (:mod:`.boosted_trees`), which part it no finer than there are bins; where little is known, a single law of
-residuals is too plain. A blend has both (:mod:`anyorder.training.gates` weighs them by what is known).
-Levels, and the atoms of a number, are answered with their marginal. :mod:`anyorder.training.trees.regressing` fits it.
+for numbers, with $m_i$ and $\log \sigma_i$ sums of trees, and one law of residuals $(\pi_i, o_i, s_i)$; for levels, a
+softmax of sums of trees. The atoms of a number are answered with their marginal. Each learns from rows as they are,
+with the holes that they have and no others: so it says more than trees that were shown all kinds of parts of rows
+(:mod:`.boosted_trees`) where rows are nearly whole, and less elsewhere. A blend has both, and weighs them by what is
+known (:mod:`anyorder.training.gates`). :mod:`anyorder.training.trees.regressing` fits it.
 """
 
 from __future__ import annotations
@@ -36,8 +37,9 @@ LOCATION, SCALE = 0, 1
 
 @dataclass(eq=False)
 class RegressionTrees(MaskNetwork):
-    """``trees``: how many trees each variable's location and log scale have; ``leaves``, ``sets``, ``words``: of all.
+    """``trees``: how many trees the location and the log scale of each number have, or the logits of levels, and 0.
 
+    ``leaves``, ``sets`` and ``words``: as in :class:`~anyorder.networks.boosted_trees.BoostedTrees`.
     ``atoms``: how many atoms each variable's head has; ``logistic``: whether its components are logistic, not normal.
     """
 
@@ -102,8 +104,8 @@ class RegressionTrees(MaskNetwork):
             whole("regression trees: atoms", atoms, 0)
             if not isinstance(logistic, bool):
                 raise UserError(f"regression trees: logistic must be yes or no for each variable, got {logistic!r:.80}")
-            if levels and (any(trees) or atoms):
-                raise UserError("regression trees: levels have neither trees nor atoms")
+            if levels and (atoms or trees[SCALE] or trees[LOCATION] % size or size != (1 if levels == 2 else levels)):
+                raise UserError(f"regression trees: {trees} trees for {levels} levels, {size} features, {atoms} atoms")
             if not levels and size - atoms != 3 * COMPONENTS:
                 raise UserError(f"regression trees: a number has {3 * COMPONENTS} features, got {size - atoms}")
         if sum(map(sum, self.trees)) + self.sets > self.leaves:  # every tree has one node less than leaves
@@ -160,8 +162,10 @@ class RegressionTrees(MaskNetwork):
             by_variable = self._by_variable
             if by_variable is None:
                 by_variable = self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
-            score = np.repeat([LOCATION, SCALE], self.trees[variable])
-            found = self._ready[variable] = forest(by_variable[variable], score, 2)
+            size = self.layout.sizes[variable] if self.layout.levels[variable] else 0
+            count = sum(self.trees[variable])
+            score = np.arange(count) % size if size else np.repeat([LOCATION, SCALE], self.trees[variable])
+            found = self._ready[variable] = forest(by_variable[variable], score, size or 2)
         return found
 
     def beside(
@@ -199,11 +203,13 @@ class RegressionTrees(MaskNetwork):
     def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""
         features = self.marginal[variable].cpu().repeat(len(inputs), 1)
+        trees = self._forest(variable)
+        scores = None if trees is None else torch.from_numpy(trees.scores(inputs))
         if self.layout.levels[variable]:
+            if scores is not None:
+                features[:, : scores.shape[1]] += scores
             return features
-        place = self.start[variable].cpu().expand(len(inputs), 2)
-        if (trees := self._forest(variable)) is not None:
-            place = place + torch.from_numpy(trees.scores(inputs))
+        place = self.start[variable].cpu() + (torch.zeros(len(inputs), 2) if scores is None else scores)
         location = place[:, :1]
         log_scale = place[:, 1:].clamp(float(self.low[variable]), float(self.high[variable]))
         shares, offsets, log_scales = (

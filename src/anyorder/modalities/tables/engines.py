@@ -82,8 +82,7 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
     if trees and engine == "auto" and not stop():
         seconds = job.budget.left * MOST_FOR_REGRESSIONS
         deadline = None if math.isinf(seconds) else time.monotonic() + seconds
-        if (regressions := regression_member(job, table, deadline, stop)) is not None:
-            members.append(regressions)
+        members.append(regression_member(job, table, deadline, stop))
     if trees and not (race and stop()):
         # They end by themselves; where time is short, half of what is left is for the networks.
         seconds = job.budget.left * (MOST_FOR_TREES if race else 1.0)

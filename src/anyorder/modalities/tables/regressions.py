@@ -1,4 +1,4 @@
-"""The boosted regressions of a table's numbers: one set for every fold."""
+"""The boosted regressions of a table: one set for every fold."""
 
 from __future__ import annotations
 
@@ -15,14 +15,11 @@ from anyorder.training.trees.options import Clock
 from anyorder.training.trees.regressing import fit_regressions
 
 
-def regression_member(job: Job, table: Encoded, deadline: float | None, stop: Callable[[], bool]) -> Member | None:
-    """Regressions of all numbers, until the deadline; None for a table without numbers."""
+def regression_member(job: Job, table: Encoded, deadline: float | None, stop: Callable[[], bool]) -> Member:
+    """Regressions of all columns, until the deadline."""
     heads = [linear_head(head) for head in table.heads()]
-    numbers = sum(not head.levels for head in heads)
-    if not numbers:
-        return None
     folds = range(len(job.folds))
-    with trees_bar(job.run.progress, numbers) as advance:
+    with trees_bar(job.run.progress, len(heads)) as advance:
         networks = fit_regressions(
             heads,
             layout_of(table.encoding.schema, heads),
@@ -30,7 +27,7 @@ def regression_member(job: Job, table: Encoded, deadline: float | None, stop: Ca
             [table.training(fold) for fold in folds],
             [table.held_out(fold) for fold in folds],
             seed=job.run.seed,
-            clock=Clock(numbers, deadline, stop),
+            clock=Clock(len(heads), deadline, stop),
             advance=advance,
         )
     protocol = protocols.build(job.options.protocol)

@@ -1,9 +1,9 @@
-r"""Fitting boosted regressions of numbers: locations, then scales from residuals of rows that were not learned from.
+r"""Fitting boosted regressions: numbers and levels from the whole rest of their rows, as plain boosters are.
 
-Each known number $x_i$ is shown beside all other known cells of its row, and beside random parts of them. LightGBM's
-regression $m_i$ grows as long as held-out cells gain. What it leaves on held-out rows, $r = x_i - m_i(x_e)$, teaches a
-second one, $\log \sigma_i$ from $\log |r|$, fold by fold from the residuals of the other folds; what is left then,
-$r / \sigma_i$, is a mixture of normals. A single split has no other folds: there one scale serves all.
+LightGBM's regression $m_i$ of a number grows as long as held-out cells gain. What it leaves on held-out rows,
+$r = x_i - m_i(x_e)$, teaches a second one, $\log \sigma_i$ from $\log |r|$, fold by fold from the residuals of the
+other folds; what is left then, $r / \sigma_i$, is a mixture of normals. A single split has no other folds: there one
+scale serves all. Levels are a softmax regression by trees, from their marginal on.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.heads import Head
@@ -30,35 +30,33 @@ from anyorder.training.trees.growing import one_after_another
 from anyorder.training.trees.options import Clock
 from anyorder.training.unbiased_edges import recorded
 
-PARTS = 2  # random parts of its row beside which each cell is shown, after the whole of it
-MOST_HIDDEN = 0.7  # share of a row that a part hides, at most
-MOST_CELLS = 30_000  # of one variable that are shown
+MOST_CELLS = 20_000  # of one variable that are shown
 FEWEST_CELLS = 30  # from which a regression is tried
+MOST_LEVELS = 30
 RATE, ROUNDS, STRIDE, PATIENCE = 0.1, 400, 10, 3
 LEAVES, LEAST_ROWS = 15, 3
 SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
+CLASS_LEAVES, CLASS_ROWS = 8, 10
 CLEAREST = 1e-4  # the least scale, by the deviation of the number: also what is added to a residual of zero
 NOTHING = TreeArrays.none()
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
-    """Cells of one number beside parts of their rows."""
+class _Cells:
+    """Cells of one variable, and the rest of their rows."""
 
     inputs: Float[np.ndarray, "cells inputs"]
     values: Float[np.ndarray, " cells"]
-    weights: Float[np.ndarray, " cells"]
 
 
-@dataclass(eq=False)
-class _Number:
-    """The regression of one number in one fold."""
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """That of one variable in one fold; a law and a place to start from for numbers only."""
 
-    location: TreeArrays
-    scale: TreeArrays
-    start: tuple[float, float]
-    ends: tuple[float, float]
-    law: tuple[Tensor, Tensor, Tensor]
+    trees: tuple[TreeArrays, TreeArrays] = (NOTHING, NOTHING)
+    start: tuple[float, float] = (0.0, 0.0)
+    ends: tuple[float, float] = (0.0, 0.0)
+    law: tuple[Tensor, Tensor, Tensor] | None = None
 
 
 def fit_regressions(
@@ -73,49 +71,35 @@ def fit_regressions(
     advance: Callable[[], None],
 ) -> list[RegressionTrees]:
     """One network for each fold. ``heads`` are those of :func:`anyorder.training.linear.linear_head`."""
-    numbers = [variable for variable, head in enumerate(heads) if not head.levels]
     columns = [index for index, flag in enumerate(nominal) if flag]
     jobs = [
-        _Job(heads[variable], variable, layout.partners, columns, training, held_out, seed, clock)
-        for variable in numbers
+        _Job(head, index, layout.partners, columns, training, held_out, seed, clock) for index, head in enumerate(heads)
     ]
     fitted = one_after_another(lambda job: job.fitted(), jobs, advance)
-    by_variable = dict(zip(numbers, fitted, strict=True))
-    return [
-        _network(heads, layout, rows, {v: own[fold] for v, own in by_variable.items()})
-        for fold, rows in enumerate(training)
-    ]
+    return [_network(heads, layout, rows, [own[fold] for own in fitted]) for fold, rows in enumerate(training)]
 
 
-def _network(heads: Sequence[Head], layout: Layout, rows: Rows, numbers: dict[int, _Number]) -> RegressionTrees:
-    laws = {name: torch.zeros(layout.variables, dtype=torch.float64) for name in ("low", "high")}
-    laws |= {
-        name: torch.zeros(layout.variables, COMPONENTS, dtype=torch.float64)
-        for name in ("shares", "offsets", "log_scales")
-    }
-    laws["start"] = torch.zeros(layout.variables, 2, dtype=torch.float64)
-    laws["marginal"] = torch.zeros(layout.variables, layout.width, dtype=torch.float64)
-    trees = []
-    for variable, head in enumerate(heads):
-        logits = _marginal(head, rows.values[rows.observed[:, variable], variable])
+def _network(heads: Sequence[Head], layout: Layout, rows: Rows, regressions: Sequence[_Regression]) -> RegressionTrees:
+    widths = {"low": (), "high": (), "start": (2,), "marginal": (layout.width,)}
+    widths |= dict.fromkeys(("shares", "offsets", "log_scales"), (COMPONENTS,))
+    laws = {name: torch.zeros(layout.variables, *width, dtype=torch.float64) for name, width in widths.items()}
+    for variable, (head, own) in enumerate(zip(heads, regressions, strict=True)):
+        logits = marginal_logits(head, rows.values[rows.observed[:, variable], variable])
         laws["marginal"][variable, : len(logits)] = logits
-        if (own := numbers.get(variable)) is None:
-            trees.append((NOTHING, NOTHING))
-            continue
-        trees.append((own.location, own.scale))
         laws["start"][variable] = torch.tensor(own.start, dtype=torch.float64)
         laws["low"][variable], laws["high"][variable] = own.ends
-        for name, tensor in zip(("shares", "offsets", "log_scales"), own.law, strict=True):
-            laws[name][variable] = tensor
+        if own.law is not None:
+            for name, tensor in zip(("shares", "offsets", "log_scales"), own.law, strict=True):
+                laws[name][variable] = tensor
     logistic = [not head.levels and head.points is not None for head in heads]
+    trees = [own.trees for own in regressions]
     return RegressionTrees.of(layout, trees, [head.atom_count for head in heads], logistic, laws)
 
 
-def _marginal(head: Head, cells: Float[Tensor, " cells"]) -> Float[Tensor, " logits"]:
-    """The logits of levels or atoms when nothing is known, as the head reads them."""
+def marginal_logits(head: Head, cells: Float[Tensor, " cells"]) -> Float[Tensor, " logits"]:
+    """The logits of levels or atoms when nothing is known, as the head reads them; half a cell is added to each."""
     if head.levels:
-        counts = torch.bincount(cells.long(), minlength=head.levels).double() + 0.5
-        logits = counts.log()
+        logits = (torch.bincount(cells.long(), minlength=head.levels).double() + 0.5).log()
         return logits[1:] - logits[:1] if head.levels == 2 else logits - logits.mean()
     atoms = torch.tensor(getattr(head, "atoms", ()), dtype=torch.float32)
     found = (cells.float()[:, None] == atoms).sum(dim=0).double()
@@ -124,7 +108,7 @@ def _marginal(head: Head, cells: Float[Tensor, " cells"]) -> Float[Tensor, " log
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One number, in all folds."""
+    """One variable, in all folds."""
 
     head: Head
     index: int
@@ -135,93 +119,91 @@ class _Job:
     seed: int
     clock: Clock
 
-    def fitted(self) -> list[_Number]:
+    def fitted(self) -> list[_Regression]:
         over = self.clock.begin()
-        generator = np.random.default_rng([self.seed, self.index, 11])
-        shown = [self._shown(rows, generator) for rows in self.training]
-        judged = [self._shown(rows, generator) for rows in self.held_out]
-        deviation = max(float(np.std(np.concatenate([part.values for part in judged] or [np.ones(1)]))), 1e-6)
-        grown = [self._location(own, other, over) for own, other in zip(shown, judged, strict=True)]
-        left = [other.values - predicted for other, (_, _, predicted) in zip(judged, grown, strict=True)]
+        cells, judged = ([self._cells(rows) for rows in part] for part in (self.training, self.held_out))
+        return (self._levels if self.head.levels else self._numbers)(cells, judged, over)
+
+    def _levels(self, cells: Sequence[_Cells], judged: Sequence[_Cells], over: Callable[[], bool]) -> list[_Regression]:
+        levels = self.head.levels
+        found = []
+        for own, others in zip(cells, judged, strict=True):
+            if not self._enough(own, others, over) or levels > MOST_LEVELS:
+                found.append(_Regression())
+                continue
+            logits = marginal_logits(self.head, torch.from_numpy(own.values)).numpy()
+            settings: dict[str, Any] = (
+                {"objective": "binary"} if levels == 2 else {"objective": "multiclass", "num_class": levels}
+            )
+            settings |= {"num_leaves": CLASS_LEAVES, "min_data_in_leaf": CLASS_ROWS}
+            start = np.repeat(logits[None], len(own.values), axis=0)
+            first = np.repeat(logits[None], len(others.values), axis=0)
+            trees, _ = self._boosted(own, start, others, first, _log_loss, settings, ROUNDS, over)
+            found.append(_Regression((trees, NOTHING)))
+        return found
+
+    def _numbers(
+        self, cells: Sequence[_Cells], judged: Sequence[_Cells], over: Callable[[], bool]
+    ) -> list[_Regression]:
+        values = np.concatenate([part.values for part in judged])
+        deviation = max(float(np.std(values)), 1e-6) if len(values) else 1.0
+        starts = [float(np.mean(own.values)) if len(own.values) else 0.0 for own in cells]
+        grown = [self._location(*pair, over) for pair in zip(cells, judged, starts, strict=True)]
+        left = [other.values - told for other, (_, told) in zip(judged, grown, strict=True)]
         spread = [np.log(np.abs(own) + CLEAREST * deviation) for own in left]
-        middle = float(np.mean(np.concatenate(spread))) if sum(map(len, spread)) else math.log(deviation)
+        middle = float(np.mean(np.concatenate(spread))) if len(values) else math.log(deviation)
         scales = [self._scale(fold, judged, spread, middle, over) for fold in range(len(judged))]
         ends = (math.log(CLEAREST * deviation), math.log(3 * deviation))
-        standard = [own * np.exp(-np.clip(middle + told, *ends)) for own, (_, told) in zip(left, scales, strict=True)]
-        weights = np.concatenate([own.weights for own in judged])
+        standard = [own * np.exp(-np.clip(told, *ends)) for own, (_, told) in zip(left, scales, strict=True)]
         pooled = np.concatenate(standard)
-        # The whole of a row counts more than parts of it: so it does here, by being there more often.
-        pooled = np.repeat(pooled, np.where(weights >= 1, 2, 1))
         law = residual_law(torch.from_numpy(pooled), float(np.std(pooled)) if len(pooled) > 1 else 1.0)
         return [
-            _Number(trees, scale, (start, middle), ends, law)
-            for (trees, start, _), (scale, _) in zip(grown, scales, strict=True)
+            _Regression((location, scale), (start, middle), ends, law)
+            for (location, _), (scale, _), start in zip(grown, scales, starts, strict=True)
         ]
 
     def _location(
-        self, shown: _Shown, judged: _Shown, over: Callable[[], bool]
-    ) -> tuple[TreeArrays, float, Float[np.ndarray, " judged"]]:
-        """Trees, what comes before them, and what they say of the judged cells."""
-        start = float(np.mean(shown.values)) if len(shown.values) else 0.0
-        nothing = np.full(len(judged.values), start)
-        if len(shown.values) < FEWEST_CELLS or not len(judged.values) or over():
-            return NOTHING, start, nothing
-        return self._boosted(
-            shown,
-            shown.values - start,
-            judged,
-            judged.values - start,
-            start,
-            LEAVES,
-            LEAST_ROWS * (1 + PARTS),
-            ROUNDS,
-            over,
-        )
+        self, cells: _Cells, judged: _Cells, start: float, over: Callable[[], bool]
+    ) -> tuple[TreeArrays, Float[np.ndarray, " judged"]]:
+        """Trees, and what they say of the judged cells."""
+        first = np.full(len(judged.values), start)
+        if not self._enough(cells, judged, over):
+            return NOTHING, first
+        settings = {"objective": "regression", "num_leaves": LEAVES, "min_data_in_leaf": LEAST_ROWS}
+        begun = np.full(len(cells.values), start)
+        return self._boosted(cells, begun, judged, first, _squares, settings, ROUNDS, over)
 
     def _scale(
-        self, fold: int, judged: Sequence[_Shown], spread: Sequence[np.ndarray], middle: float, over: Callable[[], bool]
+        self, fold: int, judged: Sequence[_Cells], spread: Sequence[np.ndarray], middle: float, over: Callable[[], bool]
     ) -> tuple[TreeArrays, Float[np.ndarray, " judged"]]:
         """Trees of the log scale from the residuals of the other folds, and what they say of this one's cells."""
         others = [number for number in range(len(judged)) if number != fold]
-        cells = sum(len(judged[number].values) for number in others)
-        if cells < 4 * FEWEST_CELLS or not len(judged[fold].values) or over():
-            return NOTHING, np.zeros(len(judged[fold].values))
-        shown = _Shown(
-            *(np.concatenate([getattr(judged[n], name) for n in others]) for name in ("inputs", "values", "weights"))
-        )
-        target = np.concatenate([spread[number] for number in others]) - middle
-        trees, _, told = self._boosted(
-            shown,
-            target,
-            judged[fold],
-            spread[fold] - middle,
-            0.0,
-            SCALE_LEAVES,
-            SCALE_ROWS * (1 + PARTS),
-            SCALE_ROUNDS,
-            over,
-        )
-        return trees, told
+        here = _Cells(judged[fold].inputs, spread[fold])
+        first = np.full(len(here.values), middle)
+        if sum(len(spread[number]) for number in others) < 4 * FEWEST_CELLS or not len(first) or over():
+            return NOTHING, first
+        inputs, values = ([np.asarray(part[n]) for n in others] for part in ([own.inputs for own in judged], spread))
+        cells = _Cells(np.concatenate(inputs), np.concatenate(values))
+        settings = {"objective": "regression", "num_leaves": SCALE_LEAVES, "min_data_in_leaf": SCALE_ROWS}
+        begun = np.full(len(cells.values), middle)
+        return self._boosted(cells, begun, here, first, _squares, settings, SCALE_ROUNDS, over)
 
     def _boosted(
         self,
-        shown: _Shown,
-        target: np.ndarray,
-        judged: _Shown,
-        truth: np.ndarray,
-        start: float,
-        leaves: int,
-        least: int,
+        cells: _Cells,
+        start: np.ndarray,
+        judged: _Cells,
+        first: np.ndarray,
+        loss: Callable[[np.ndarray, np.ndarray], float],
+        settings: dict[str, Any],
         rounds: int,
         over: Callable[[], bool],
-    ) -> tuple[TreeArrays, float, Float[np.ndarray, " judged"]]:
-        """Boost while the squares of the judged cells get less."""
+    ) -> tuple[TreeArrays, np.ndarray]:
+        """Boost from ``start`` on while the judged cells get better; the trees, and what then is said of those."""
         library = lightgbm()
         parameters = {
-            "objective": "regression",
+            **settings,
             "learning_rate": RATE,
-            "num_leaves": leaves,
-            "min_data_in_leaf": least,
             "lambda_l2": 1.0,
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
@@ -234,50 +216,61 @@ class _Job:
             "force_row_wise": True,
         }
         nominal = [column for column in self.nominal if column != self.index]
+        # Scores are one class after the other, as LightGBM has them.
         data = library.Dataset(
-            shown.inputs, target, weight=shown.weights, categorical_feature=nominal, params=parameters
+            cells.inputs,
+            cells.values,
+            init_score=start.reshape(len(start), -1).ravel(order="F"),
+            categorical_feature=nominal,
+            params=parameters,
         )
         booster: Any = library.Booster(parameters, data)
-        told, best_told = np.zeros(len(truth)), np.zeros(len(truth))
-        best, best_round, stale = float(judged.weights @ truth**2), 0, 0
+        told, best_told = first, first
+        best, best_round, stale = loss(first, judged.values), 0, 0
         for since in range(0, rounds, STRIDE):
             for _ in range(STRIDE):
                 booster.update()
-            told = told + booster.predict(
+            more = booster.predict(
                 judged.inputs, raw_score=True, start_iteration=since, num_iteration=STRIDE, num_threads=1
             )
-            squares = float(judged.weights @ (truth - told) ** 2)
-            stale += 1
-            if squares < best * (1 - 1e-3):
-                stale = 0
-            if squares < best:
-                best, best_round, best_told = squares, since + STRIDE, told
+            told = told + more.reshape(told.shape)
+            now = loss(told, judged.values)
+            stale = 0 if now < best * (1 - 1e-3) else stale + 1
+            if now < best:
+                best, best_round, best_told = now, since + STRIDE, told
             if stale >= PATIENCE or over():
                 break
-        trees = read_trees(booster.model_to_string(num_iteration=best_round)) if best_round else NOTHING
-        return trees, start, start + best_told
-
-    def _shown(self, rows: Rows, generator: np.random.Generator) -> _Shown:
-        """Cells that are no atoms, beside the whole of their rows and random parts of them."""
-        observed = rows.observed.cpu().numpy()
-        cells = rows.values[:, self.index].double()
-        sources = np.flatnonzero(observed[:, self.index] & apart_from_atoms(self.head, cells).numpy())
-        if len(sources) > MOST_CELLS // (1 + PARTS):
-            sources = np.sort(generator.choice(sources, MOST_CELLS // (1 + PARTS), replace=False))
-        whole = np.ones((len(sources), observed.shape[1]), dtype=bool)
-        chosen = [whole, *(self._part(whole.shape, generator) for _ in range(PARTS))]
-        again = np.tile(sources, 1 + PARTS)
-        subset = np.concatenate(chosen)
-        subset[:, self.index] = False
-        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
-            subset[:, self.partners[self.index]] = False
-        known = recorded(torch.as_tensor(subset), torch.as_tensor(observed[again]), self.partners).numpy()
-        values = rows.values.cpu().numpy().astype(np.float64)[again]
-        weights = np.concatenate([np.ones(len(sources)), np.full(PARTS * len(sources), 1 / PARTS)])
-        return _Shown(with_count(np.where(known, values, np.nan)), values[:, self.index], weights)
+        return read_trees(booster.model_to_string(num_iteration=best_round)) if best_round else NOTHING, best_told
 
     @staticmethod
-    def _part(shape: tuple[int, int], generator: np.random.Generator) -> Bool[np.ndarray, "rows variables"]:
-        hidden = generator.random((shape[0], 1)) * MOST_HIDDEN
-        part: Bool[np.ndarray, "rows variables"] = generator.random(shape) >= hidden
-        return part
+    def _enough(cells: _Cells, judged: _Cells, over: Callable[[], bool]) -> bool:
+        several = len(cells.values) >= FEWEST_CELLS and len(np.unique(cells.values)) > 1
+        return several and len(judged.values) > 0 and not over()
+
+    def _cells(self, rows: Rows) -> _Cells:
+        """The cells that are known and no atoms, beside the rest of their rows."""
+        observed = rows.observed.cpu()
+        there = observed[:, self.index]
+        if not self.head.levels:
+            there = there & apart_from_atoms(self.head, rows.values[:, self.index].cpu())
+        sources = there.nonzero()[:, 0]
+        sources = sources[:: -(-len(sources) // MOST_CELLS) or 1]
+        known = torch.ones(len(sources), observed.shape[1], dtype=torch.bool)
+        known[:, self.index] = False
+        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
+            known[:, self.partners[self.index]] = False
+        known = recorded(known, observed[sources], self.partners)
+        values = rows.values.cpu()[sources].double()
+        inputs = with_count(values.where(known, torch.nan).numpy())
+        return _Cells(inputs, values[:, self.index].numpy())
+
+
+def _squares(told: np.ndarray, truth: np.ndarray) -> float:
+    return float(np.mean((truth - told) ** 2))
+
+
+def _log_loss(told: np.ndarray, truth: np.ndarray) -> float:
+    scores = torch.from_numpy(told)
+    if told.shape[1] == 1:
+        scores = torch.cat([torch.zeros_like(scores), scores], dim=1)
+    return -float(scores.log_softmax(dim=1)[torch.arange(len(truth)), torch.from_numpy(truth).long()].mean())
