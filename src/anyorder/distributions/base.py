@@ -41,6 +41,11 @@ class Distribution(ABC):
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The least value whose cdf reaches ``level``."""
 
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """Values between which the quantile lies: what is cheap to have where the quantile itself takes a search."""
+        found = self.quantile(level)
+        return found, found
+
     def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """P(X = value): 0 everywhere on a line without atoms."""
         log_prob = self.log_prob(value)

@@ -26,8 +26,9 @@ from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.checks import whole
-from anyorder.support.roots import first_crossing
+from anyorder.support.roots import crossing_by_sections, least_index
 
+FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -87,25 +88,55 @@ class BlendDistribution(Distribution):
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
         if (merged := self.merged) is not self:
             return merged.quantile(level)
-        each = torch.stack([member.quantile(level) for member in self.members])
-        low, high = each.amin(0).double(), each.amax(0).double()
+        if self.levels:
+            return self._level_quantile(level)
+        low, high = self.bracket(level)
         level = level.double().expand(low.shape)
         # The least value that reaches the level: `high` always does, `low` may.
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
-        known = known | (self.cdf(low.where(low.isfinite(), 0.0)).double() >= level)
-        answer, jumps = low.where(known, high), self.discrete or any(member.pieces()[1] for member in self.members)
-        if not bool(known.all()):
-            dtype = each.dtype if self.discrete else torch.float64
-            open_ = ~known
-            below, above = low.where(open_, 0.0), high.where(open_, 0.0)
+        below, above = (end.masked_fill(known, 0.0) for end in (low, high))
 
-            def missing(value: Tensor) -> Tensor:
-                return (self.cdf(value.to(dtype).double()).double() - level).where(open_, 0.0)
+        def missing(value: Tensor) -> Tensor:
+            return (self.cdf(value).double() - level).masked_fill(known, 0.0)
 
-            # Beside a jump a digit decides on which side of it an answer is.
-            precision = torch.finfo(torch.float64).eps if jumps else 1e-12
-            answer = first_crossing(missing, below, above, precision).where(open_, answer)
-        return self._snapped(answer, each.dtype) if jumps else answer.to(each.dtype)
+        lattice = lattice_of(self) if self.discrete else None
+        if lattice is not None:
+            first, last = lattice.index(below), lattice.index(above)
+            found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
+            return low.where(known, found).to(self._dtype)
+        jumps = any(member.pieces()[1] for member in self.members)
+        # Beside a jump a digit decides on which side of it an answer is.
+        precision = torch.finfo(torch.float64).eps if jumps else 1e-12
+        if math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.all()):
+            below, above = self._tabulated(level, below, above, known)
+        answer = low.where(known, crossing_by_sections(missing, below, above, precision))
+        return self._snapped(answer, self._dtype) if jumps else answer.to(self._dtype)
+
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """Between the least and the greatest of the members' quantiles."""
+        each = [member.bracket(level) for member in self.members]
+        low = torch.stack([least.double() for least, _ in each]).amin(0)
+        return low, torch.stack([most.double() for _, most in each]).amax(0)
+
+    def _level_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        shape = torch.broadcast_shapes(level.shape, self.shape)
+        codes = torch.arange(self.levels - 1, dtype=torch.float64, device=level.device)
+        reached = self.cdf(codes.reshape(-1, *[1] * len(shape))).double()
+        found = (reached < level.double()).sum(0).double().expand(shape)
+        return found.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self._dtype)
+
+    def _tabulated(self, level: Tensor, low: Tensor, high: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+        """Closer ends for many levels of one distribution, out of one table of its cdf."""
+        first, last = low.masked_fill(known, math.inf).min(), high.masked_fill(known, -math.inf).max()
+        points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
+        reached = self.cdf(points.reshape(-1, *[1] * len(self.shape))).double().reshape(-1).cummax(0).values
+        place = torch.searchsorted(reached, level.contiguous())
+        below, above = points[(place - 1).clamp(min=0)], points[place.clamp(max=TABLE - 1)]
+        return torch.maximum(low, below).minimum(high), torch.minimum(high, above).maximum(low)
+
+    @cached_property
+    def _dtype(self) -> torch.dtype:
+        return self.cdf(torch.zeros((0, *self.shape), dtype=torch.float64, device=self.log_weights.device)).dtype
 
     def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:
         """Where there are points, the point that the search closed in on, bit by bit as a member spells it."""

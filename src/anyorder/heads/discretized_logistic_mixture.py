@@ -84,6 +84,16 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         index = torch.where(self._cdf(index) < level, self.lattice.within(index + 1), index)
         return self.lattice.at(index).masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
 
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        odds = torch.logit(level.double().clamp(1e-300, 1 - 1e-16))[..., None]
+        each = self.means.double() + self.log_scales.double().exp() * odds
+        least, most = (self.lattice.index_reaching(end) for end in (each.amin(-1), each.amax(-1)))
+        # A point to spare on either side, for rounding.
+        ends = (self.lattice.at(self.lattice.within(index)) for index in (least - 1, most + 1))
+        low, high = (end.masked_fill(~((level >= 0) & (level <= 1)), math.nan) for end in ends)
+        return low, high
+
     def mean(self) -> Float[Tensor, "*batch"]:
         """By summation over the cells; see :meth:`entropy`."""
         return self.expect(lambda points: points).to(self.logits.dtype)

@@ -1,6 +1,8 @@
 """Where an increasing function crosses zero, by methods that keep a bracket which always shrinks.
 
-:func:`increasing_root` is for smooth functions with a derivative, :func:`first_crossing` for all others. SciPy's
+:func:`increasing_root` is for smooth functions with a derivative, :func:`first_crossing` for all others, and
+:func:`crossing_by_sections` for those that answer for many points in hardly more time than for one: a call costs so
+much more than a number that a dozen of calls with dozens of points beat many calls with one. SciPy's
 ``optimize.elementwise`` drops the elements that have settled, which a function of a whole batch of distributions
 cannot follow; these keep the batch as it is.
 """
@@ -91,6 +93,89 @@ def first_crossing(
         # Comparisons with NaN (a plateau) are false: then halve.
         share = torch.where(smooth & guess.isfinite(), guess, 0.5).clamp(least, 1 - least)
     return torch.where(at_newest < 0, other, newest)
+
+
+MOST_AT_ONCE = 1 << 13  # points in a call: beyond, numbers cost more than calls
+EVEN = 24  # points that divide a bracket evenly
+NEAR = tuple(sign * 10.0 ** (-1.5 * power) for sign in (-1, 1) for power in range(1, 8))  # others, beside a guess
+FEWEST = 4  # points in a call for which it still pays
+
+
+def crossing_by_sections(
+    function: Callable[[Tensor], Tensor],
+    lower: Float[Tensor, "*batch"],
+    upper: Float[Tensor, "*batch"],
+    precision: float = 1e-12,
+    *,
+    rounds: int = 64,
+) -> Float[Tensor, "*batch"]:
+    """As :func:`first_crossing`, for a function that also takes points of shape [points, *batch].
+
+    Every round looks at points that divide the bracket evenly, which leave a small part of it wherever the function
+    jumps, and at points that close in on a guess, which leave next to nothing of it where the function is smooth. The
+    guess is the cubic through the four points beside the crossing, as a function of the value. Large batches are left
+    to :func:`first_crossing`.
+    """
+    if lower.numel() * (EVEN + len(NEAR)) > MOST_AT_ONCE:
+        return first_crossing(function, lower, upper, precision)
+    even = torch.arange(1, EVEN + 1, dtype=lower.dtype, device=lower.device) / (EVEN + 1)
+    even = even.reshape(-1, *[1] * lower.ndim)
+    near = torch.tensor([0.0, *NEAR], dtype=lower.dtype, device=lower.device).reshape(-1, *[1] * lower.ndim)
+    ends = torch.stack([lower, upper])
+    at_ends = function(ends)
+    started = at_ends[0] < 0
+    ends, at_ends = torch.where(started, ends, lower), torch.where(started, at_ends, at_ends[0])
+    guess: Tensor | None = None
+    for _ in range(rounds):
+        width = ends[1] - ends[0]
+        if bool((width <= 2 * precision * ends.abs().amax(0).clamp(min=1)).all()):
+            break
+        inner = ends[0] + width * even
+        if guess is not None:
+            inner = torch.cat([inner, guess + width * near]).clamp(ends[0], ends[1]).sort(0).values
+        points = torch.cat([ends[:1], inner, ends[1:]])
+        values = torch.cat([at_ends[:1], function(inner), at_ends[1:]])
+        # The last point before the first that is no longer negative.
+        before = (values < 0).to(torch.int8).cummin(0).values.sum(0).clamp(1, len(points) - 1) - 1
+        four = torch.stack([(before + step).clamp(0, len(points) - 1) for step in (-1, 0, 1, 2)])
+        beside, at_beside = points.gather(0, four), values.gather(0, four)
+        ends, at_ends = beside[1:3], at_beside[1:3]
+        guess = _cubic(beside, at_beside)
+        inside = (guess > ends[0]) & (guess < ends[1])  # false for NaN: then in the middle
+        guess = torch.where(inside, guess, ends.mean(0))
+    return torch.where(started, ends[1], lower)
+
+
+def _cubic(points: Float[Tensor, "four *batch"], values: Float[Tensor, "four *batch"]) -> Float[Tensor, "*batch"]:
+    """Where the cubic through four points, as a function of the value, is at the value 0."""
+    total = torch.zeros_like(points[0])
+    for own in range(4):
+        share = torch.ones_like(total)
+        for other in range(4):
+            if other != own:
+                share = share * values[other] / (values[other] - values[own])
+        total = total + share * points[own]
+    return total
+
+
+def least_index(
+    function: Callable[[Tensor], Tensor], first: Float[Tensor, "*batch"], last: Float[Tensor, "*batch"]
+) -> Float[Tensor, "*batch"]:
+    """The least whole number from ``first`` to ``last`` at which each element is no longer negative, ``last`` if none.
+
+    ``function`` takes whole numbers, as floats, of shape [points, *batch].
+    """
+    count = max(FEWEST, min(64, MOST_AT_ONCE // max(1, first.numel())))
+    number = torch.arange(count, dtype=first.dtype, device=first.device).reshape(-1, *[1] * first.ndim)
+    last = torch.maximum(first, last)
+    while bool((last > first).any()):
+        step = ((last - first) / count).ceil()
+        points = (first + step * number).minimum((last - 1).maximum(first))
+        passed = (function(points) < 0).to(torch.int8).cummin(0).values.sum(0)  # points that are still negative
+        reached = points.gather(0, passed.clamp(max=count - 1)[None])[0].where(passed < count, last)
+        before = points.gather(0, (passed - 1).clamp(min=0)[None])[0] + 1
+        first, last = before.where(passed > 0, first).minimum(reached), reached
+    return last
 
 
 def bracket_end(
