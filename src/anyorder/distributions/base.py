@@ -48,8 +48,10 @@ class Distribution(ABC):
 
     def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """P(X = value): 0 everywhere on a line without atoms."""
-        log_prob = self.log_prob(value)
-        return log_prob.exp() if self.discrete else torch.zeros_like(log_prob)
+        if self.discrete:
+            return self.log_prob(value).exp()
+        shape = torch.broadcast_shapes(value.shape, self.shape)
+        return torch.zeros(shape, dtype=value.dtype, device=value.device)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P(low <= X <= high). Families override it where a difference of cdfs would lose a small probability."""

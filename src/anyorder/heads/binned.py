@@ -56,6 +56,11 @@ class Bins:
         return torch.cat([-end, inner, end])
 
     @cached_property
+    def ends(self) -> Float[Tensor, " bounds"]:
+        """All K + 1 bounds on the line, the outer ones where nothing is left beyond."""
+        return self.warp.inverse(self.scores.clamp(-REACH, REACH))
+
+    @cached_property
     def knots(self) -> Float[Tensor, " knots"]:
         """The normal scores where the warp bends: no rule is accurate across them."""
         return torch.tensor(self.warp.z, dtype=torch.float64)
@@ -64,6 +69,20 @@ class Bins:
     def log_widths(self) -> Float[Tensor, " bins"]:
         """The log of what each bin holds before anything is known."""
         return log_normal_between(self.scores[:-1], self.scores[1:])
+
+    def log_inside(self, low: float, high: float) -> Float[Tensor, " bins"]:
+        """The log of the share of what each bin holds that lies between two bounds, before anything is known."""
+        if (low, high) not in self._inside:
+            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64))
+            inside = self.scores.clamp(float(ends[0]), float(ends[1]))
+            meets = inside[1:] > inside[:-1]
+            kept = log_normal_between(inside[:-1].where(meets, -1.0), inside[1:].where(meets, 1.0))
+            self._inside[low, high] = (kept - self.log_widths).masked_fill(~meets, -math.inf)
+        return self._inside[low, high]
+
+    @cached_property
+    def _inside(self) -> dict[tuple[float, float], Float[Tensor, " bins"]]:
+        return {}
 
     @cached_property
     def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
@@ -149,12 +168,20 @@ class BinnedDistribution(Distribution):
             z = self.bins.lattice.edge(self.bins.lattice.index_below(value))
         score = self.bins.warp.forward(z)
         chosen = self._bin(score)
-        probs = self.logits.double().softmax(-1)
-        # Bins below are added up from the lowest on, so that a far tail keeps its digits.
-        before = F.pad(probs.cumsum(-1)[..., :-1], (1, 0))
+        probs, before = self._added_up() if torch.is_grad_enabled() else self._kept
         below, held = (self._of(chosen, table) for table in (before, probs))
         reached = (below + held * self._share(chosen, score)).clamp(0, 1)
         return reached.masked_fill(score.isnan(), math.nan).to(self.logits.dtype)
+
+    def _added_up(self) -> tuple[Float[Tensor, "*batch bins"], Float[Tensor, "*batch bins"]]:
+        """The probability of every bin and of those below it."""
+        probs = self.logits.double().softmax(-1)
+        # Bins below are added up from the lowest on, so that a far tail keeps its digits.
+        return probs, F.pad(probs.cumsum(-1)[..., :-1], (1, 0))
+
+    @cached_property
+    def _kept(self) -> tuple[Float[Tensor, "*batch bins"], Float[Tensor, "*batch bins"]]:
+        return self._added_up()  # searches ask for it at every step; kept only where no gradient could be lost with it
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -172,6 +199,24 @@ class BinnedDistribution(Distribution):
             ends = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
             z = z.clamp(*ends.tolist())
         return z.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
+
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The bounds of the bin that the quantile lies in."""
+        level = level.double()
+        probs, before = self._kept
+        chosen = ((before + probs)[..., :-1] < level[..., None]).sum(-1)
+        ends = self.bins.ends.to(level.device)
+        low, high = (
+            end.masked_fill(level <= 0, -math.inf)
+            .masked_fill(~(level < 1), math.inf)
+            .masked_fill(level.isnan(), math.nan)
+            for end in (ends[chosen], ends[chosen + 1])
+        )
+        if self.bins.lattice is not None and self.bins.lattice.count is not None:
+            points = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
+            low, high = low.clamp(*points.tolist()), high.clamp(*points.tolist())
+        return low, high
 
     def nodes(
         self, low: float, high: float
@@ -214,6 +259,8 @@ class BinnedDistribution(Distribution):
 
     def _of(self, chosen: Int[Tensor, "*batch"], table: Float[Tensor, "*batch bins"]) -> Float[Tensor, "*batch"]:
         """What a table, with a row for each element, says of these bins."""
+        if math.prod(self.shape) == 1 and chosen.ndim >= len(self.shape):
+            return table.reshape(-1)[chosen]
         shape = np.broadcast_shapes(chosen.shape, self.shape)
         return table.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
 

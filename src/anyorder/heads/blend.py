@@ -8,6 +8,7 @@ for, histograms among them are first made one (:mod:`.histograms`).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.checks import whole
 from anyorder.support.roots import crossing_by_sections, least_index
@@ -37,7 +39,7 @@ class BlendDistribution(Distribution):
     """A batch of mixtures of the members' distributions."""
 
     members: tuple[Distribution, ...]
-    log_weights: Float[Tensor, " members"]
+    log_weights: Float[Tensor, "*batch members"]  # or one set of them for the whole batch
     levels: int = 0
     joins: Joins = field(default_factory=dict, repr=False)
 
@@ -56,6 +58,17 @@ class BlendDistribution(Distribution):
         if len(members) == len(self.members):
             return self
         return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels, self.joins)
+
+    @cached_property
+    def _cut_once(self) -> Distribution | None:
+        """An equal distribution, where all members have the same bounds: what they say without them, mixed and cut."""
+        bounded = [member for member in self.members if isinstance(member, BoundedDistribution)]
+        if len(bounded) < len(self.members) or len({(member.low, member.high) for member in bounded}) > 1:
+            return None
+        inside = torch.stack([member.log_mass().double() for member in bounded], dim=-1)
+        bases = tuple(member.base for member in bounded)
+        base = BlendDistribution(bases, (self.log_weights - inside).log_softmax(-1), self.levels, self.joins)
+        return dataclasses.replace(bounded[0], base=base)
 
     @property
     def discrete(self) -> bool:
@@ -88,6 +101,8 @@ class BlendDistribution(Distribution):
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
         if (merged := self.merged) is not self:
             return merged.quantile(level)
+        if self._cut_once is not None:
+            return self._cut_once.quantile(level)
         if self.levels:
             return self._level_quantile(level)
         low, high = self.bracket(level)
@@ -95,22 +110,25 @@ class BlendDistribution(Distribution):
         # The least value that reaches the level: `high` always does, `low` may.
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
         below, above = (end.masked_fill(known, 0.0) for end in (low, high))
+        dtypes = set()
 
         def missing(value: Tensor) -> Tensor:
-            return (self.cdf(value).double() - level).masked_fill(known, 0.0)
+            reached = self.cdf(value)
+            dtypes.add(reached.dtype)
+            return (reached.double() - level).masked_fill(known, 0.0)
 
         lattice = lattice_of(self) if self.discrete else None
         if lattice is not None:
             first, last = lattice.index(below), lattice.index(above)
             found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
-            return low.where(known, found).to(self._dtype)
+            return low.where(known, found).to(next(iter(dtypes or {self._dtype})))
         jumps = any(member.pieces()[1] for member in self.members)
         # Beside a jump a digit decides on which side of it an answer is.
         precision = torch.finfo(torch.float64).eps if jumps else 1e-12
         if math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.all()):
             below, above = self._tabulated(level, below, above, known)
         answer = low.where(known, crossing_by_sections(missing, below, above, precision))
-        return self._snapped(answer, self._dtype) if jumps else answer.to(self._dtype)
+        return self._snapped(answer, *dtypes) if jumps else answer.to(*dtypes)
 
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Between the least and the greatest of the members' quantiles."""
@@ -182,7 +200,7 @@ class BlendDistribution(Distribution):
         if (merged := self.merged) is not self:
             return merged.pieces()
         smooth, atoms = [], []
-        for member, weight in zip(self.members, self.log_weights.double(), strict=True):
+        for member, weight in zip(self.members, self.log_weights.double().unbind(-1), strict=True):
             parts, spikes = member.pieces()
             smooth += [(weight + log_weight, part) for log_weight, part in parts]
             atoms += [(weight + log_weight, point) for log_weight, point in spikes]
@@ -201,7 +219,7 @@ class BlendDistribution(Distribution):
 
     def _shares(self) -> list[Tensor]:
         """The log weight of each member, for every element of the batch."""
-        return [weight.expand(self.shape) for weight in self.log_weights.double()]
+        return [weight.expand(self.shape) for weight in self.log_weights.double().unbind(-1)]
 
     def _log_mean(self, parts: Sequence[Tensor]) -> Tensor:
         stacked = torch.stack(tuple(parts), dim=-1)

@@ -21,7 +21,6 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite
-from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
@@ -31,12 +30,12 @@ from anyorder.variables.lattice import Lattice
 
 # Where bounds may lie, in model units: single precision can hold them, and they do not rule out all that was learned.
 LOWER, UPPER = "[-1e30, 1e6]", "[-1e6, 1e30]"
+MOST_LOST = 14.0  # nats: the logarithm of a millionth
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
 LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
-MOST_LOST = 14.0  # nats: the logarithm of a millionth
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +189,9 @@ class BoundedDistribution(Distribution):
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
+        if isinstance(self.base, BinnedDistribution) and not self.discrete:
+            inside = self.base.bins.log_inside(self.low, self.high).to(self.device)
+            return (self.base.logits.double().log_softmax(-1) + inside).logsumexp(-1).to(self.dtype)
         return self.base.log_between(self._end(self.low), self._end(self.high))
 
     @cached_property
@@ -258,13 +260,7 @@ class Bounded(Head):
 
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
-    bins = histogram.bins
-    ends = bins.warp.forward(torch.tensor([low, high], dtype=torch.float64))
-    inside = bins.scores.clamp(float(ends[0]), float(ends[1]))
-    meets = inside[1:] > inside[:-1]
-    kept = log_normal_between(inside[:-1].where(meets, -1.0), inside[1:].where(meets, 1.0))
+    kept = histogram.bins.log_inside(low, high).to(histogram.logits.device)
     # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
-    lost = (bins.log_widths - kept).where(meets & (bins.log_widths - kept < MOST_LOST), 0.0)
-    return BinnedDistribution(
-        histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
-    )
+    lost = -kept.where(kept > -MOST_LOST, 0.0)
+    return BinnedDistribution(histogram.logits.double().add(lost).to(histogram.logits.dtype), histogram.bins)

@@ -23,7 +23,7 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, in_parts, panels
 from anyorder.heads._mixture import MixtureHead, by_lower_tail, draw
-from anyorder.support.roots import increasing_root
+from anyorder.support.roots import increasing_root, least_index
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
 
@@ -86,13 +86,16 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
     @torch.no_grad()
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        ends = (self.lattice.at(index) for index in self._index_bracket(level))
+        low, high = (end.masked_fill(~((level >= 0) & (level <= 1)), math.nan) for end in ends)
+        return low, high
+
+    def _index_bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The least and the greatest of the components' own quantiles, and a point to spare for rounding."""
         odds = torch.logit(level.double().clamp(1e-300, 1 - 1e-16))[..., None]
         each = self.means.double() + self.log_scales.double().exp() * odds
         least, most = (self.lattice.index_reaching(end) for end in (each.amin(-1), each.amax(-1)))
-        # A point to spare on either side, for rounding.
-        ends = (self.lattice.at(self.lattice.within(index)) for index in (least - 1, most + 1))
-        low, high = (end.masked_fill(~((level >= 0) & (level <= 1)), math.nan) for end in ends)
-        return low, high
+        return self.lattice.within(least - 1), self.lattice.within(most + 1)
 
     def mean(self) -> Float[Tensor, "*batch"]:
         """By summation over the cells; see :meth:`entropy`."""
@@ -197,8 +200,10 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         level = torch.full(self.shape, LEFT_OUT / 2, dtype=torch.float64, device=self.logits.device)
         if self.lattice.count is not None and self.lattice.count <= CELLS:
             return torch.zeros_like(level), torch.full_like(level, self.lattice.count)
-        first = self.lattice.index_reaching(self._line_quantile(level))
-        last = self.lattice.index_reaching(self._line_quantile(1 - level))
+        first, last = (
+            least_index(lambda index, end=end: self._cdf(index) - end, *self._index_bracket(end))
+            for end in (level, 1 - level)
+        )
         return first, last - first + 1
 
 

@@ -493,12 +493,10 @@ class Conditional:
         return decoded if isinstance(value, str) else pd.Series([value] * n, index=decoded.index).astype(decoded.dtype)
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
-        values = torch.zeros(1, self.model.variables, dtype=torch.float64)
-        known = torch.zeros(1, self.model.variables, dtype=torch.bool)
+        values, known = [0.0] * self.model.variables, [False] * self.model.variables
         for index, value in self._encoded.items():
-            values[0, index] = value
-            known[0, index] = True
-        return values, known
+            values[index], known[index] = float(value), True
+        return torch.tensor([values], dtype=torch.float64), torch.tensor([known])
 
 
 def _together(

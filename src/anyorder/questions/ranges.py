@@ -100,9 +100,12 @@ class Ranged:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             # A column that is missing and its indicator are one variable: both statements must hold.
             wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
+        if not self.regions and len(wanted) == 1:
+            (index, region), none = next(iter(wanted.items())), torch.zeros(1, dtype=torch.float64)
+            law = members(self.model, Particles(self.row, self.known, none), index)
+            return Particles(self.row, self.known, region.log_mass(law)).probability(self.method)
         if not self.regions:
-            count = 1 if len(wanted) == 1 else self.draws
-            return self._draw(wanted, count, self.seed, draw_last=False).probability(self.method)
+            return self._draw(wanted, self.draws, self.seed, draw_last=False).probability(self.method)
         if not wanted.keys() & self.regions.keys():
             particles = self.particles()
             reached = self._further(particles, wanted, self.seed + 1)

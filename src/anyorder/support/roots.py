@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -96,7 +98,8 @@ def first_crossing(
 
 
 MOST_AT_ONCE = 1 << 13  # points in a call: beyond, numbers cost more than calls
-EVEN = 24  # points that divide a bracket evenly
+FIRST = 129  # points of the first call, both ends among them
+EVEN = 24  # points of the others that divide a bracket evenly
 NEAR = tuple(sign * 10.0 ** (-1.5 * power) for sign in (-1, 1) for power in range(1, 8))  # others, beside a guess
 FEWEST = 4  # points in a call for which it still pays
 
@@ -116,46 +119,48 @@ def crossing_by_sections(
     guess is the cubic through the four points beside the crossing, as a function of the value. Large batches are left
     to :func:`first_crossing`.
     """
-    if lower.numel() * (EVEN + len(NEAR)) > MOST_AT_ONCE:
+    if lower.numel() * FIRST > MOST_AT_ONCE:
         return first_crossing(function, lower, upper, precision)
-    even = torch.arange(1, EVEN + 1, dtype=lower.dtype, device=lower.device) / (EVEN + 1)
-    even = even.reshape(-1, *[1] * lower.ndim)
-    near = torch.tensor([0.0, *NEAR], dtype=lower.dtype, device=lower.device).reshape(-1, *[1] * lower.ndim)
-    ends = torch.stack([lower, upper])
-    at_ends = function(ends)
-    started = at_ends[0] < 0
-    ends, at_ends = torch.where(started, ends, lower), torch.where(started, at_ends, at_ends[0])
-    guess: Tensor | None = None
+    shape = (-1, *[1] * lower.ndim)
+    even = (np.arange(1, EVEN + 1) / (EVEN + 1)).reshape(shape)
+    near = np.array([0.0, *NEAR]).reshape(shape)
+    # What is done with so few numbers is quicker in NumPy than in torch.
+    ends = np.stack([lower.cpu().double().numpy(), upper.cpu().double().numpy()])
+
+    def at(points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return function(torch.from_numpy(points).to(lower.device)).double().cpu().numpy()
+
+    first = np.linspace(0.0, 1.0, FIRST).reshape(shape)
+    begin = ends[0]
+    points = begin + (ends[1] - begin) * first
+    values = at(points)
+    started = values[0] < 0
     for _ in range(rounds):
-        width = ends[1] - ends[0]
-        if bool((width <= 2 * precision * ends.abs().amax(0).clamp(min=1)).all()):
-            break
-        inner = ends[0] + width * even
-        if guess is not None:
-            inner = torch.cat([inner, guess + width * near]).clamp(ends[0], ends[1]).sort(0).values
-        points = torch.cat([ends[:1], inner, ends[1:]])
-        values = torch.cat([at_ends[:1], function(inner), at_ends[1:]])
         # The last point before the first that is no longer negative.
-        before = (values < 0).to(torch.int8).cummin(0).values.sum(0).clamp(1, len(points) - 1) - 1
-        four = torch.stack([(before + step).clamp(0, len(points) - 1) for step in (-1, 0, 1, 2)])
-        beside, at_beside = points.gather(0, four), values.gather(0, four)
-        ends, at_ends = beside[1:3], at_beside[1:3]
+        before = np.minimum.accumulate(values < 0, axis=0).sum(axis=0).clip(1, len(points) - 1) - 1
+        four = np.stack([(before + step).clip(0, len(points) - 1) for step in (-1, 0, 1, 2)])
+        beside, at_beside = (np.take_along_axis(found, four, axis=0) for found in (points, values))
+        ends, at_ends = np.where(started, beside[1:3], begin), at_beside[1:3]
+        width = ends[1] - ends[0]
+        if (width <= 2 * precision * np.abs(ends).max(axis=0).clip(min=1)).all():
+            break
         guess = _cubic(beside, at_beside)
         inside = (guess > ends[0]) & (guess < ends[1])  # false for NaN: then in the middle
-        guess = torch.where(inside, guess, ends.mean(0))
-    return torch.where(started, ends[1], lower)
+        guess = np.where(inside, guess, ends.mean(axis=0))
+        inner = np.concatenate([ends[0] + width * even, guess + width * near])
+        inner = np.sort(inner.clip(ends[0], ends[1]), axis=0)
+        points = np.concatenate([ends[:1], inner, ends[1:]])
+        values = np.concatenate([at_ends[:1], at(inner), at_ends[1:]])
+    return torch.from_numpy(np.where(started, ends[1], begin)).to(lower)
 
 
-def _cubic(points: Float[Tensor, "four *batch"], values: Float[Tensor, "four *batch"]) -> Float[Tensor, "*batch"]:
-    """Where the cubic through four points, as a function of the value, is at the value 0."""
-    total = torch.zeros_like(points[0])
-    for own in range(4):
-        share = torch.ones_like(total)
-        for other in range(4):
-            if other != own:
-                share = share * values[other] / (values[other] - values[own])
-        total = total + share * points[own]
-    return total
+def _cubic(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where the cubic through four points, as a function of the value, is at the value 0; NaN where there is none."""
+    same = np.eye(4).reshape(4, 4, *[1] * (values.ndim - 1))
+    with np.errstate(all="ignore"):
+        shares = np.where(same, 1.0, values / (values - values[:, None] + same)).prod(axis=1)
+        found: NDArray[np.float64] = (shares * points).sum(axis=0)
+    return found
 
 
 def least_index(
