@@ -31,6 +31,7 @@ from anyorder.support.checks import whole
 from anyorder.support.roots import crossing_by_sections, least_index
 
 FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
+FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -94,6 +95,8 @@ class BlendDistribution(Distribution):
         return drawn.gather(-1, chosen[..., None])[..., 0]
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        if len(self.members) > FEW_MEMBERS and (merged := self.merged) is not self:
+            return merged.cdf(value)
         return self._mean([member.cdf(value) for member in self.members])
 
     @torch.no_grad()
@@ -110,25 +113,28 @@ class BlendDistribution(Distribution):
         # The least value that reaches the level: `high` always does, `low` may.
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
         below, above = (end.masked_fill(known, 0.0) for end in (low, high))
-        dtypes = set()
+        dtype = torch.float64
 
         def missing(value: Tensor) -> Tensor:
+            nonlocal dtype
             reached = self.cdf(value)
-            dtypes.add(reached.dtype)
+            dtype = reached.dtype
             return (reached.double() - level).masked_fill(known, 0.0)
 
         lattice = lattice_of(self) if self.discrete else None
         if lattice is not None:
             first, last = lattice.index(below), lattice.index(above)
+            if bool((first == last).all()):
+                missing(lattice.at(last))  # nothing to search, but the dtype is still to be told
             found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
-            return low.where(known, found).to(next(iter(dtypes or {self._dtype})))
+            return low.where(known, found).to(dtype)
         jumps = any(member.pieces()[1] for member in self.members)
         # Beside a jump a digit decides on which side of it an answer is.
         precision = torch.finfo(torch.float64).eps if jumps else 1e-12
         if math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.all()):
             below, above = self._tabulated(level, below, above, known)
         answer = low.where(known, crossing_by_sections(missing, below, above, precision))
-        return self._snapped(answer, *dtypes) if jumps else answer.to(*dtypes)
+        return self._snapped(answer, dtype) if jumps else answer.to(dtype)
 
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Between the least and the greatest of the members' quantiles."""

@@ -101,6 +101,7 @@ MOST_AT_ONCE = 1 << 13  # points in a call: beyond, numbers cost more than calls
 FIRST = 129  # points of the first call, both ends among them
 EVEN = 24  # points of the others that divide a bracket evenly
 NEAR = tuple(sign * 10.0 ** (-1.5 * power) for sign in (-1, 1) for power in range(1, 8))  # others, beside a guess
+NEARLY = 100  # a cubic is so many times closer than a straight line, and more
 FEWEST = 4  # points in a call for which it still pays
 
 
@@ -142,10 +143,16 @@ def crossing_by_sections(
         beside, at_beside = (np.take_along_axis(found, four, axis=0) for found in (points, values))
         ends, at_ends = np.where(started, beside[1:3], begin), at_beside[1:3]
         width = ends[1] - ends[0]
-        if (width <= 2 * precision * np.abs(ends).max(axis=0).clip(min=1)).all():
-            break
+        close = precision * np.abs(ends).max(axis=0).clip(min=1)
         guess = _cubic(beside, at_beside)
         inside = (guess > ends[0]) & (guess < ends[1])  # false for NaN: then in the middle
+        with np.errstate(all="ignore"):
+            straight = ends[0] - at_ends[0] * (width / (at_ends[1] - at_ends[0]))
+        # Where even a straight line between the ends comes nearly to the same point, there is nothing left to find.
+        found = (width <= 2 * close) | (inside & (np.abs(guess - straight) <= NEARLY * close))
+        if found.all():
+            ends[1] = np.where(width <= 2 * close, ends[1], guess)
+            break
         guess = np.where(inside, guess, ends.mean(axis=0))
         inner = np.concatenate([ends[0] + width * even, guess + width * near])
         inner = np.sort(inner.clip(ends[0], ends[1]), axis=0)
@@ -171,16 +178,18 @@ def least_index(
     ``function`` takes whole numbers, as floats, of shape [points, *batch].
     """
     count = max(FEWEST, min(64, MOST_AT_ONCE // max(1, first.numel())))
-    number = torch.arange(count, dtype=first.dtype, device=first.device).reshape(-1, *[1] * first.ndim)
-    last = torch.maximum(first, last)
-    while bool((last > first).any()):
-        step = ((last - first) / count).ceil()
-        points = (first + step * number).minimum((last - 1).maximum(first))
-        passed = (function(points) < 0).to(torch.int8).cummin(0).values.sum(0)  # points that are still negative
-        reached = points.gather(0, passed.clamp(max=count - 1)[None])[0].where(passed < count, last)
-        before = points.gather(0, (passed - 1).clamp(min=0)[None])[0] + 1
-        first, last = before.where(passed > 0, first).minimum(reached), reached
-    return last
+    number = np.arange(float(count)).reshape(-1, *[1] * first.ndim)
+    low, high = (end.cpu().double().numpy() for end in (first, torch.maximum(first, last)))
+    while (high > low).any():
+        step = np.ceil((high - low) / count)
+        points = np.clip(low + step * number, low, np.maximum(high - 1, low))
+        values = function(torch.from_numpy(points).to(first.device)).double().cpu().numpy()
+        passed = np.minimum.accumulate(values < 0, axis=0).sum(axis=0)  # points that are still negative
+        reached = np.take_along_axis(points, passed.clip(max=count - 1)[None], axis=0)[0]
+        before = np.take_along_axis(points, (passed - 1).clip(min=0)[None], axis=0)[0] + 1
+        high = np.where(passed < count, reached, high)
+        low = np.minimum(np.where(passed > 0, before, low), high)
+    return torch.from_numpy(high).to(first)
 
 
 def bracket_end(
