@@ -8,7 +8,8 @@ A result file is one JSON object. ``title``, ``about``, ``seed`` and ``runs`` (c
 machine of every call of the script) go above the tables, with what has changed since in the code that is timed; every
 list of objects and every object of objects becomes a table (``rows`` first), the rest a list of facts. ``partial`` is
 what must be said of incomplete data, and stands out; ``picture`` is the path of one, from this folder; ``details``
-(figures of every split, say) stay in the file. No figure is set in bold: which is best depends on a paired error.
+(figures of every split, say) stay in the file. A ``label`` tells the tables that were looked at while the library was
+tuned (``tuning``) from the others (``unseen``). No figure is set in bold: which is best depends on a paired error.
 """
 
 from __future__ import annotations
@@ -173,7 +174,9 @@ def text(value: Any) -> str:
     """One cell: four significant figures, no bars that would end it."""
     if value is None:
         return ""
-    if isinstance(value, float):
+    if isinstance(value, bool):
+        shown = "yes" if value else "no"
+    elif isinstance(value, float):
         shown = f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
     elif isinstance(value, dict):
         shown = ", ".join(f"{name} {text(item)}" for name, item in value.items())

@@ -17,7 +17,8 @@ import anyorder as ao
 from anyorder.modalities.face import FittedModel
 from anyorder.questions.evidence import Missing
 from anyorder.questions.range_answer import RangedAnswer
-from anyorder.sklearn import _TableEstimator
+from anyorder.sklearn import TableEstimator
+from anyorder.sklearn.predictor import TablePredictor
 from anyorder.tasks.acquisition.interview import Interview
 from anyorder.tasks.acquisition.next_question import NextQuestion
 from anyorder.tasks.anomalies import Anomaly
@@ -32,6 +33,8 @@ FACES = (FittedModel, ao.TableModel, ao.TextModel, ao.ImageModel)
 RESULTS = (
     ao.Conditional,
     ao.Answer,
+    ao.RowConditionals,
+    ao.RowAnswers,
     RangedAnswer,
     ao.Estimate,
     Pooled,
@@ -40,8 +43,9 @@ RESULTS = (
     NextQuestion,
     Coherence,
 )
-ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity)
-CLASSES = (*FACES, *RESULTS, _TableEstimator, *ESTIMATORS)  # every public method of these has an example,
+ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
+BASES = (TableEstimator, TablePredictor)
+CLASSES = (*FACES, *RESULTS, *BASES, *ESTIMATORS)  # every public method of these has an example,
 SHOWN = (
     *RESULTS,
     *ESTIMATORS,
@@ -95,6 +99,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     estimator: dict[str, Any] = {"engine": "neural", "config": brief, "random_state": 0}
     return {
         "ao": ao,
+        "np": np,
         "frame": frame,
         "held_out": houses(60, 1),
         "model": ao.fit(frame, config=table, seed=0),
@@ -104,6 +109,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "folder": tmp_path_factory.mktemp("examples"),
         "imputer": ao.AnyOrderImputer(**estimator).fit(frame),
         "density": ao.AnyOrderDensity(**estimator).fit(frame),
+        "classifier": ao.AnyOrderClassifier(**estimator).fit(frame[["rooms", "price"]], frame["river"]),
+        "regressor": ao.AnyOrderRegressor(**estimator).fit(frame[["rooms", "river"]], frame["price"]),
     }
 
 

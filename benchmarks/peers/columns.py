@@ -78,9 +78,8 @@ class Question:
             if self.kinds[name] == "numeric":
                 columns.append(frame[name].to_numpy(dtype=float))
             else:
-                known = sorted(self.train[name].dropna().unique())
-                positions = pd.Categorical(frame[name], categories=known).codes.astype(float)
-                columns.append(np.where(positions < 0, np.nan, positions))
+                known = {level: place for place, level in enumerate(sorted(self.train[name].dropna().unique()))}
+                columns.append(np.array([known.get(cell, np.nan) for cell in frame[name]], dtype=float))
         return np.column_stack(columns)
 
     @property

@@ -35,7 +35,13 @@ FRAMES = ("numpy==2.4.6", "pandas==3.1.1")
 ENVIRONMENTS = {
     "sklearn": Environment(((*FRAMES, "scikit-learn==1.9.1"),)),
     "miceforest": Environment(((*FRAMES, "miceforest==6.0.5", "lightgbm==4.6.0"),)),  # breaks with lightgbm 4.7
-    "utrees": Environment(((*FRAMES, "utrees==0.3.0", "scikit-learn==1.6.1", "xgboost==3.2.0"),)),  # breaks with 1.9
+    # It breaks with scikit-learn 1.9; and it asks for xgboost, which brings libraries for graphics cards.
+    "utrees": Environment(
+        (
+            (*FRAMES, "scikit-learn==1.6.1", "xgboost-cpu==3.2.0", "numba", "tqdm", "kditransform"),
+            ("--no-deps", "utrees==0.3.0"),
+        )
+    ),
     # torch first and alone, so that the pin decides which build is taken; the engine cannot be imported beside the two.
     "mostlyai": Environment(
         (("torch==2.13.0",), (*FRAMES, "torch==2.13.0", "mostlyai-engine==2.7.3")), ("torchvision", "torchaudio")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 import anyorder as ao
@@ -47,12 +46,7 @@ def answers(model: ao.TableModel, question: Question) -> Array:
     for name in question.inputs:
         if question.kinds[name] != "numeric":
             evidence[name] = evidence[name].where(evidence[name].isin(question.train[name].unique()), None)
-    found = []
-    for _, row in evidence.iterrows():
-        answer = model.given(row.dropna().to_dict())[question.target]
-        if question.levels:
-            chances = answer.probs()
-            found.append([chances.get(level, 0.0) for level in question.levels])
-        else:
-            found.append(answer.quantile(LEVELS))
-    return np.asarray(found, dtype=float)
+    asked = model.given(evidence)[question.target]
+    if question.levels:
+        return asked.probs().reindex(columns=question.levels, fill_value=0.0).to_numpy(dtype=float)
+    return asked.quantile(LEVELS).to_numpy(dtype=float)

@@ -30,9 +30,8 @@ import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import own_columns
-
 import columns
+import own_columns
 import parts
 import smoke_data
 import table_sets

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from anyorder.modalities.texts.fit import fit_text
     from anyorder.modalities.texts.model import TextModel
     from anyorder.questions.answer import Answer
+    from anyorder.questions.batch import RowAnswers, RowConditionals
     from anyorder.questions.conditional import Conditional, OrderSpread
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
+    from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
+    from anyorder.sklearn import AnyOrderRegressor as AnyOrderRegressor
     from anyorder.tasks.pooling import pool
 
 __version__ = "0.1.0"
@@ -39,6 +42,8 @@ __all__ = [
     "ImageModel",
     "OneOf",
     "OrderSpread",
+    "RowAnswers",
+    "RowConditionals",
     "TableModel",
     "TextModel",
     "UserError",
@@ -62,6 +67,8 @@ _HOMES = {
     "ImageModel": "modalities.images.model",
     "OneOf": "questions.evidence",
     "OrderSpread": "questions.conditional",
+    "RowAnswers": "questions.batch",
+    "RowConditionals": "questions.batch",
     "TableModel": "modalities.tables.model",
     "TextModel": "modalities.texts.model",
     "UserError": "errors",
@@ -73,8 +80,10 @@ _HOMES = {
     "load": "modalities.load",
     "pool": "tasks.pooling",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
+    "AnyOrderClassifier": "sklearn",
     "AnyOrderDensity": "sklearn",
     "AnyOrderImputer": "sklearn",
+    "AnyOrderRegressor": "sklearn",
 }
 
 

@@ -50,6 +50,7 @@ def test_ask_for_the_probability_of_an_event(normal: str, capsys: pytest.Capture
         assert result["probability"] == {
             "value": pytest.approx(exact, rel=1e-5),
             "standard_error": 0,
+            "doubt": 0,
             "method": "exact",
         }
     text = run(capsys, "ask", normal, "P(price > 25 | rooms=6)").out
@@ -79,7 +80,7 @@ def test_ask_for_means_entropy_and_information(normal: str, capsys: pytest.Captu
     result = json.loads(run(capsys, "ask", normal, "H(price | rooms=6)", "--json").out)
     assert result["entropy"]["value"] == pytest.approx(norm(22, 3).entropy(), rel=1e-5)
     result = json.loads(run(capsys, "ask", normal, "I(price; rooms)", "--json").out)
-    assert result["mutual_information"]["value"] == pytest.approx(-0.5 * math.log(1 - 4 / 13), rel=1e-4)
+    assert result["mutual_information"]["value"] == pytest.approx(-0.5 * math.log(1 - 4 / 13), rel=2e-3)
     assert "E[price] = 22" in run(capsys, "ask", normal, "E[price | rooms=6]").out
 
 

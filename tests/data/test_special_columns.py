@@ -33,6 +33,11 @@ def variable_of(column: pd.Series, **options: object) -> Variable:
         (pd.Series(np.where(RNG.random(ROWS) < 0.6, 0, RNG.integers(1, 5000, ROWS))), "integer", (0.0,), (0.0, None)),
         (pd.Series(np.repeat([0.5, 1.5, 2.5, 3.5], 100)), "atoms", (), (None, None)),
         (pd.Series(np.r_[np.zeros(9), RNG.normal(0, 1, 60)]), "continuous", (), (None, None)),  # nine zeros are few
+        (pd.Series(np.minimum(RNG.gamma(9, 3, ROWS), 40.0)), "spiked", (40.0,), (None, 40.0)),  # a hard limit
+        (pd.Series(np.r_[RNG.beta(2, 2, ROWS), 1.0, 0.0]), "continuous", (), (0.0, 1.0)),
+        (pd.Series(np.r_[RNG.uniform(30, 99, ROWS), 100.0, 100.0]), "continuous", (), (0.0, 100.0)),
+        (pd.Series(RNG.uniform(30, 99, ROWS)), "continuous", (), (None, None)),
+        (pd.Series(np.r_[RNG.integers(20, 99, ROWS), 0]), "integer", (), (0.0, None)),
     ],
 )
 def test_inference(column: pd.Series, kind: str, atoms: tuple[float, ...], bounds: tuple[float | None, ...]) -> None:
@@ -81,3 +86,28 @@ def test_ordered_categories_are_ordinal() -> None:
 def test_schema_survives_json() -> None:
     schema, _ = prepare(pd.DataFrame({"rain": rain(), "count": RNG.poisson(30, ROWS)}), bounds={"count": (0, None)})
     assert Schema.from_json(schema.to_json()) == schema
+
+
+@pytest.mark.parametrize(("step", "offset"), [(0.1, 0.0), (0.01, 3.0), (0.25, 0.0), (0.5, 100.0), (0.0, 0.0)])
+def test_numbers_come_back_as_precise_as_they_were(step: float, offset: float) -> None:
+    values = RNG.normal(offset, 5, ROWS)
+    column = pd.Series(np.round(np.rint(values / step) * step, 6) if step else values)
+    schema, frame = prepare(pd.DataFrame({"x": column}))
+    assert schema["x"].step == step
+    encoding = Encoding.fit(frame, schema)
+    drawn = encoding.decode(RNG.normal(size=(500, 1)))["x"]
+    raw = encoding.decode_column("x", RNG.normal(size=500))
+    assert (drawn == np.round(drawn, 2)).all() == bool(step)
+    if step:
+        np.testing.assert_allclose(drawn / step, np.rint(drawn / step), atol=1e-6)
+    assert not (raw == np.round(raw, 2)).all()
+    np.testing.assert_allclose(encoding.decode(encoding.encode(frame)[0])["x"], column, rtol=1e-9)
+    assert Variable.from_json(schema["x"].to_json()) == schema["x"]
+
+
+def test_a_step_must_be_a_positive_number_of_a_continuum() -> None:
+    for wrong in (-1.0, float("nan"), "0.1", True):
+        with pytest.raises(UserError, match="step"):
+            Variable("x", Kind.CONTINUOUS, step=wrong)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="step"):
+        Variable("x", Kind.INTEGER, step=1.0)

@@ -128,3 +128,14 @@ def test_every_result_has_a_script() -> None:
     for path in RESULTS.glob("*.json"):
         script = script_of(json.loads(path.read_text(encoding="utf-8")), Changes(moved=moved))
         assert script is not None and (DOCS.parent / script).exists(), path.name
+
+
+def test_verdicts_and_differences_of_a_labelled_table_are_shown(tmp_path: Path) -> None:
+    from make_benchmarks import section
+
+    path = tmp_path / "peers.json"
+    line = {"set": "wine", "label": "tuning", "mechanism": "mcar", "a": "+0.012 ± 0.004", "within": True, "b": None}
+    path.write_text(json.dumps({"title": "Peers", "seed": [0, 1], "crps_minus_best_peer": [line]}), encoding="utf-8")
+    page = section(path)
+    assert "**crps minus best peer**" in page and "seed: `0, 1`" in page
+    assert "| wine | tuning | mcar | +0.012 ± 0.004 | yes |  |" in page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -18,7 +17,7 @@ from anyorder.heads import (
     Spiked,
     heads,
 )
-from anyorder.heads.blend import Blend, blend_weights
+from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
 from anyorder.testing import check_head
 from anyorder.variables.lattice import Lattice
@@ -111,12 +110,69 @@ def test_members_begin_at_whole_numbers(start: object) -> None:
         Blend((Gaussian(), Gaussian()), (0.5, 0.5), (0, start))  # type: ignore[arg-type]
 
 
-def test_weights_find_the_mixture_that_made_the_cells() -> None:
-    generator = np.random.default_rng(0)
-    first = generator.random(20_000) < 0.3
-    x = np.where(first, generator.normal(-1, 1, 20_000), generator.normal(2, 0.5, 20_000))
-    log_probs = np.stack([-0.5 * (x + 1) ** 2, -0.5 * ((x - 2) / 0.5) ** 2 - np.log(0.5)])
-    weights = blend_weights(log_probs, np.array([0.5, 0.5]), 1.0)
-    np.testing.assert_allclose(weights, [0.3, 0.7], atol=0.01)
-    # A strong prior holds them back.
-    np.testing.assert_allclose(blend_weights(log_probs, np.array([0.9, 0.1]), 1e9), [0.9, 0.1], atol=1e-3)
+def gated(pair: tuple[Head, Head], temperatures: tuple[float, ...] = ()) -> Blend:
+    size = pair[0].size + pair[1].size
+    return Blend(pair, (0.3, 0.7), (0, pair[0].size), (size + 1, size), temperatures)
+
+
+@pytest.mark.parametrize("pair", [name for name in PAIRS if name != "spiked"])
+def test_with_gates_it_keeps_the_contract(pair: str) -> None:
+    check_head(gated(PAIRS[pair]))
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_gates_are_added_to_the_logarithms_of_the_weights(pair: str) -> None:
+    head = gated(PAIRS[pair])
+    features = torch.randn(5, head.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    first, second = PAIRS[pair]
+    one, other = first(features[:, : first.size]), second(features[:, first.size : first.size + second.size])
+    shares = torch.stack([0.3 * features[:, -1].exp(), 0.7 * features[:, -2].exp()])
+    share = shares[0] / shares.sum(0)
+    value = torch.tensor([0.0, 1.0, 2.0, 0.0, 3.0], dtype=torch.float64)
+    together = head(features)
+    expected = share * one.log_prob(value).exp() + (1 - share) * other.log_prob(value).exp()
+    torch.testing.assert_close(together.log_prob(value).exp(), expected)
+    torch.testing.assert_close(together.mean(), share * one.mean() + (1 - share) * other.mean())
+    # What is merged for quantiles and entropies is the same distribution.
+    levels = torch.linspace(0.05, 0.95, 7, dtype=torch.float64)[:, None]
+    quantiles = together.quantile(levels)
+    assert bool((together.cdf(quantiles) >= levels - 1e-9).all())
+    assert bool((together.cdf(quantiles) - together.mass_at(quantiles) <= levels + 1e-9).all())
+
+
+@pytest.mark.parametrize("pair", ["line", "lattice", "levels", "spiked"])
+def test_entropy_with_gates_by_many_draws(pair: str) -> None:
+    head = gated(PAIRS[pair])
+    features = torch.randn(2, head.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    many = head(features[:, None].expand(-1, 40_000, -1))
+    nats = -many.log_prob(many.sample(torch.Generator().manual_seed(1)))
+    error = nats.std(dim=1) / 200
+    assert bool(((nats.mean(dim=1) - head(features).entropy()).abs() < 4 * error + 0.01).all())
+
+
+def test_gates_of_zero_leave_the_weights_as_they_are() -> None:
+    features = torch.randn(4, gated(PAIRS["line"]).size, dtype=torch.float64)
+    features[:, -2:] = 0
+    one, other = PAIRS["line"]
+    fixed = Blend((one, other), (0.3, 0.7), (0, one.size))
+    value = torch.linspace(-2, 2, 4, dtype=torch.float64)
+    torch.testing.assert_close(gated(PAIRS["line"])(features).log_prob(value), fixed(features).log_prob(value))
+
+
+def test_levels_are_tempered_member_by_member() -> None:
+    head = gated(PAIRS["levels"], (2.0, 1.0))
+    features = torch.randn(3, head.size, dtype=torch.float64)
+    features[:, -2:] = 0
+    expected = 0.3 * (features[:, :4] / 2).softmax(-1) + 0.7 * features[:, 4:8].softmax(-1)
+    codes = torch.arange(4, dtype=torch.float64)[:, None]
+    torch.testing.assert_close(head(features).log_prob(codes).exp().T, expected)
+
+
+@pytest.mark.parametrize("extra", [((8,), ()), ((8, -1), ()), ((8, 9), (1.0,)), ((8, 9), (1.0, 0.0))])
+def test_gates_and_temperatures_must_make_sense(extra: tuple[tuple[int, ...], tuple[float, ...]]) -> None:
+    with pytest.raises(UserError, match=r"gates|temperatures"):
+        Blend(PAIRS["levels"], (0.3, 0.7), (0, 4), *extra)
+
+
+def test_without_gates_it_is_described_as_before() -> None:
+    assert set(describe(blend(PAIRS["levels"]))) == {"name", "members", "weights", "starts"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import scipy.stats
@@ -10,6 +11,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.heads import GaussianMixture, Head, heads
+from anyorder.heads.ace_energy import AceEnergy
 from anyorder.heads.energy import Energy
 from anyorder.heads.spline import Spline
 from anyorder.heads.student_mixture import StudentMixture
@@ -33,7 +35,16 @@ def sharp_energy(**options: object) -> Energy:
     return head
 
 
-LINES: list[Head] = [Spline(16), Spline(1), sharp_energy(), StudentMixture(5), GaussianMixture(3)]
+def sharp_ace(**options: object) -> AceEnergy:
+    """ACE's own form with the same kind of walls."""
+    chosen = {"components": 3, "latent": 4, "hidden": 8, "blocks": 2, "limit": 10.0, "normaliser": "quadrature"}
+    head = AceEnergy(**(chosen | options)).double().eval()  # type: ignore[arg-type]
+    with torch.no_grad():
+        head.network.leave.weight.mul_(60)
+    return head
+
+
+LINES: list[Head] = [Spline(16), Spline(1), sharp_energy(), sharp_ace(), StudentMixture(5), GaussianMixture(3)]
 
 
 @pytest.mark.parametrize("head", LINES, ids=lambda head: head.name)
@@ -84,7 +95,7 @@ def test_mean_entropy_and_intervals_against_a_fine_grid(head: Head) -> None:
 @pytest.mark.parametrize("head", LINES, ids=lambda head: head.name)
 def test_draws_follow_the_cdf(head: Head) -> None:
     row = features(head, rows=1)
-    count = 500 if head.name == "energy" else 4000
+    count = 500 if head.name.endswith("energy") else 4000
     distribution = head.double()(row.expand(count, -1))
     drawn = distribution.sample(torch.Generator().manual_seed(3))
     place = distribution.cdf(drawn).detach().numpy()
@@ -106,7 +117,11 @@ def test_far_tails_keep_their_logarithm(head: Head) -> None:
     assert float(found) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("head", [Spline(16), StudentMixture(6), Energy(3)], ids=lambda head: head.name)
+@pytest.mark.parametrize(
+    "head",
+    [Spline(16), StudentMixture(6), Energy(3), AceEnergy(3, normaliser="quadrature")],
+    ids=lambda head: head.name,
+)
 def test_single_precision_is_safe(head: Head) -> None:
     head = head.float().eval()
     rows = features(head, size=2.0).float().requires_grad_()
@@ -147,15 +162,16 @@ def test_student_components(component: int, degrees: float) -> None:
     assert scipy.stats.kstest(drawn.numpy(), oracle.cdf).pvalue > 1e-3
 
 
-def test_importance_normaliser_is_unbiased_for_z_and_near_in_many_draws() -> None:
-    exact = sharp_energy()
+@pytest.mark.parametrize("made", [sharp_energy, sharp_ace])
+def test_importance_normaliser_is_unbiased_for_z_and_near_in_many_draws(made: Callable[..., Head]) -> None:
+    exact = made(normaliser="quadrature")
     rows = features(exact)
     value = torch.zeros(4, dtype=torch.float64)
-    drawn = sharp_energy(normaliser="importance", evaluation_draws=20_000)
+    drawn = made(normaliser="importance", evaluation_draws=20_000)
     first, second = (drawn(rows).log_prob(value) for _ in range(2))
     assert torch.equal(first, second), "an answer after training must not change from call to call"
     torch.testing.assert_close(first, exact(rows).log_prob(value), rtol=0.0, atol=0.1)
-    few = sharp_energy(normaliser="importance").train()
+    few = made(normaliser="importance").train()
     passes = torch.stack([few(rows).log_prob(value) for _ in range(300)])
     assert not torch.equal(passes[0], passes[1]), "training needs fresh draws in every pass"
     # E[Z^] = Z, so E[exp(-log p^)] = exp(-log p).
@@ -164,8 +180,9 @@ def test_importance_normaliser_is_unbiased_for_z_and_near_in_many_draws() -> Non
     assert ((inverse.mean(0) - (-exact(rows).log_prob(value)).exp()).abs() < 4 * error).all()
 
 
-def test_energy_and_proposal_both_learn() -> None:
-    head = Energy(components=1).train()
+@pytest.mark.parametrize("head", [Energy(components=1), AceEnergy(components=1, latent=16)], ids=lambda head: head.name)
+def test_energy_and_proposal_both_learn(head: Energy | AceEnergy) -> None:
+    head = head.train()
     rows = (head.start() + 0.1)[None].requires_grad_()
     head(rows).log_prob(torch.tensor([1.3])).sum().backward()
     assert rows.grad is not None
@@ -179,8 +196,40 @@ def test_energy_and_proposal_both_learn() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"name": "spline", "bins": 0}, {"name": "energy", "normaliser": "magic"}, {"name": "energy", "draws": 0}],
+    [
+        {"name": "spline", "bins": 0},
+        {"name": "energy", "normaliser": "magic"},
+        {"name": "energy", "draws": 0},
+        {"name": "ace_energy", "blocks": 0},
+        {"name": "ace_energy", "blocks": 10**9},
+        {"name": "ace_energy", "normaliser": "magic"},
+    ],
 )
 def test_wrong_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(UserError):
         heads.build(options)
+
+
+def test_without_the_proposal_only_the_energy_is_the_density() -> None:
+    """log p(a) - log p(b) = e(b) - e(a) within the proposal's reach, wherever its components are."""
+    head = sharp_ace()
+    rows = features(head)
+    moved = rows.clone()
+    moved[:, head.latent :] += 0.3 * torch.randn(rows[:, head.latent :].shape, dtype=torch.float64)
+    values = torch.tensor([-2.0, 0.3, 1.7], dtype=torch.float64)[:, None]
+    one, other = (head(part).log_prob(values.expand(3, len(rows))) for part in (rows, moved))
+    torch.testing.assert_close(one - one[0], other - other[0])
+    energy = head.network(values.T.expand(len(rows), 3), None, rows[:, : head.latent])
+    torch.testing.assert_close(one - one[0], (energy[:, :1] - energy).T)
+
+
+def test_far_tails_of_an_energy_alone_are_bounded_from_below() -> None:
+    """Beyond the grid of the normaliser: at most twice the greatest energy below the truth, never above it."""
+    head = sharp_ace()
+    distribution = head(features(head))
+    low, high = torch.tensor([200.0]).double(), torch.tensor([203.0]).double()
+    grid = torch.linspace(200, 203, 30_001, dtype=torch.float64)[:, None]
+    with torch.no_grad():
+        truth = (distribution.log_prob(grid) + math.log(1e-4)).logsumexp(0)
+    found = distribution.log_between(low, high)
+    assert (found <= truth + 0.05).all() and (found >= truth - 2 * head.limit - 0.05).all()

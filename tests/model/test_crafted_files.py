@@ -278,6 +278,8 @@ SIZES: dict[str, list[tuple[str, Any]]] = {
         ("heads.0.head", {"name": "categorical", "levels": 10**12}),
         ("heads.0.head", {"name": "energy", "hidden": 10**6}),
         ("heads.0.head", {"name": "energy", "latent": 10**9}),
+        ("heads.0.head", {"name": "ace_energy", "hidden": 10**6}),
+        ("heads.0.head", {"name": "ace_energy", "blocks": 64, "hidden": 10**5}),
     ],
 }
 

@@ -2,27 +2,67 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 import torch
 
+from anyorder.errors import UserError
 from anyorder.networks.blend import BlendNetwork
 from anyorder.networks.layout import Layout
 from anyorder.testing import check_calls_agree, check_no_leak, mixed_layout, randomised
 
 
-def network() -> BlendNetwork:
+def network(gates: int = 0) -> BlendNetwork:
     inner = mixed_layout()
     small = {"name": "residual_mlp", "width": 8, "blocks": 1, "expert": False}
     larger = {"name": "bidirectional_transformer", "width": 8, "blocks": 1, "heads": 2}
-    sizes = tuple(inner.width + size for size in inner.sizes)
+    sizes = tuple(2 * inner.width + gates if gates else inner.width + size for size in inner.sizes)
     layout = Layout(inner.levels, sizes, inner.groups, inner.grid, members=(inner, inner))
-    built = BlendNetwork(layout, ({"network": small}, {"network": larger}))
+    built = BlendNetwork(layout, ({"network": small}, {"network": larger}), gates=gates)
     randomised(built, torch.Generator().manual_seed(0))
+    if gates:
+        generator = torch.Generator().manual_seed(1)
+        built.slopes.copy_(torch.randn(built.slopes.shape, generator=generator, dtype=torch.float64))
+        told = torch.rand(5, 5, generator=generator, dtype=torch.float64) * (1 - torch.eye(5, dtype=torch.float64))
+        built.telling.copy_(told / told.sum(1, keepdim=True))
     return built
 
 
-def test_network_keeps_the_contract() -> None:
-    check_no_leak(network())
-    check_calls_agree(network())
+@pytest.mark.parametrize("gates", [0, 2])
+def test_network_keeps_the_contract(gates: int) -> None:
+    check_no_leak(network(gates))
+    # Gates are single precision.
+    check_calls_agree(network(gates), tolerance=1e-6 if gates else 1e-10)
+
+
+def test_gates_are_linear_in_what_is_known() -> None:
+    built = network(2)
+    known = torch.tensor([[True, False, True, False, False], [False] * 5])
+    gates = built.beside(torch.zeros(2, 5, dtype=torch.float64), known)[..., -2:]
+    told = built.telling[1, 0] + built.telling[1, 2]
+    features = torch.stack([torch.tensor(2 / 4 - 0.5).double(), told - 0.5, torch.tensor(1 / 3).double()])
+    torch.testing.assert_close(gates[0, 1].double(), built.slopes[1] @ features, rtol=0, atol=1e-6)
+    nothing = torch.tensor([-0.5, -0.5, 1.0], dtype=torch.float64)
+    torch.testing.assert_close(gates[1, 3].double(), built.slopes[3] @ nothing, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("slopes", math.nan), ("slopes", 1e9), ("telling", -0.1), ("telling", 2.0)]
+)
+def test_damaged_gates_are_refused(name: str, value: float) -> None:
+    built = network(2)
+    state = {key: tensor.clone() for key, tensor in built.state_dict().items()}
+    state[name].view(-1)[1] = value
+    with pytest.raises(UserError, match=r"gates|shares of one"):
+        built.load_state_dict(state)
+
+
+def test_heads_cannot_read_beyond_members_and_gates() -> None:
+    inner = mixed_layout()
+    layout = Layout(inner.levels, (inner.width + 1,) * 5, inner.groups, inner.grid, members=(inner,))
+    with pytest.raises(UserError, match="more features"):
+        BlendNetwork(layout, ({"network": {"name": "residual_mlp", "width": 8, "blocks": 1}},))
 
 
 def test_network_puts_members_side_by_side() -> None:

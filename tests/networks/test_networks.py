@@ -70,6 +70,21 @@ def test_beside_along_and_walk_agree(network: Network, seed: int) -> None:
     check_calls_agree(network, seed)
 
 
+def test_one_variable_alone_is_answered_as_among_all(network: Network) -> None:
+    """With and without gradients: what is not asked for need not be computed, but must not matter."""
+    generator = torch.Generator().manual_seed(2)
+    values = random_values(network.layout, 40, generator)
+    known = torch.rand(40, 5, generator=generator) < 0.5
+    target = torch.randint(5, (40,), generator=generator)
+    chain = random_chain(network.layout, 40, generator)
+    expected = network.beside(values, known)[torch.arange(40), target]
+    along = network.along(values, chain)
+    torch.testing.assert_close(network.at(values, known, target), expected)
+    with torch.no_grad():
+        torch.testing.assert_close(network.at(values, known, target), expected)
+        torch.testing.assert_close(network.along(values, chain)[chain.counted], along[chain.counted])
+
+
 def test_what_it_draws_is_its_own(network: Network) -> None:
     check_own_randomness(network)
 

@@ -25,7 +25,7 @@ def test_an_answer_is_drawn_whatever_its_names_are() -> None:
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_a_ranking_is_drawn_whatever_its_names_are(count: int) -> None:
-    gain = type("Gain", (float,), {"standard_error": 0.1})(0.5)
+    gain = type("Gain", (float,), {"error": 0.1})(0.5)
     candidates = [SimpleNamespace(name=ODD, gain=gain, cost=1.0, worth=True, ahead=None)] * count
     found: Any = SimpleNamespace(candidates=candidates, about=[ODD], chosen=[ODD], stop=ODD, unit=ODD)
     plot_ranking(found).savefig(io.BytesIO(), format="png")

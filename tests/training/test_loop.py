@@ -194,13 +194,14 @@ def test_checkpoint_knows_its_run(tmp_path: Path, change: str) -> None:
 
 def test_one_absurd_held_out_cell_does_not_decide() -> None:
     scores = Scores(torch.tensor([[-1.0, -torch.inf], [-60.0, -2.0]]), torch.zeros(2, 2), torch.ones(2, 2))
-    assert scores.total(-50.0) == (-103.0, 4.0)
+    assert [numbers.tolist() for numbers in scores.totals(-50.0)] == [[-51.0, -52.0], [2.0, 2.0]]
 
 
 def test_a_held_out_cell_without_a_score_is_no_low_score() -> None:
     log_prob, counted = torch.tensor([[-1.0, torch.nan]]), torch.ones(1, 2)
-    assert math.isnan(Scores(log_prob, torch.zeros(1, 2), counted).total(-50.0)[0])
-    assert Scores(log_prob, torch.zeros(1, 2), torch.tensor([[1.0, 0.0]])).total(-50.0) == (-1.0, 1.0)
+    assert Scores(log_prob, torch.zeros(1, 2), counted).totals(-50.0)[0].isnan().all()
+    one = Scores(log_prob, torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]))
+    assert [numbers.tolist() for numbers in one.totals(-50.0)] == [[-1.0], [1.0]]
 
 
 def poison(trainer: Trainer, steps: set[int], what: str) -> None:
@@ -349,6 +350,28 @@ def test_weights_that_could_not_be_loaded_again_are_a_divergence() -> None:
         trainer.average.get_parameter("network.enter.bias").fill_(-2 * LARGEST)
     trainer.progress.validation = trainer.progress.best + 1
     with pytest.warns(UserWarning, match="a weight is beyond 1e.09.: back to the weights of step"):
-        trainer._judge()
+        trainer._judge(torch.zeros(40))
     assert trainer.progress.diverged == 1 and trainer.progress.best_step == good
     assert all(bool((tensor.abs() <= LARGEST).all()) for tensor in weights_of(trainer).values())
+
+
+def test_gains_within_their_noise_are_no_progress() -> None:
+    options = replace(QUICK, steps=400, patience=2, falls=1)
+    patient, strict = small_trainer(options), small_trainer(replace(options, noise=1e6))
+    patient.run()
+    strict.run()
+    assert strict.progress.done and strict.progress.step == 50  # a mark, two looks, a fall, two looks
+    assert strict.progress.step < patient.progress.step
+    assert strict.progress.noise > 0
+
+
+def test_a_run_that_counts_noise_resumes_to_the_same(tmp_path: Path) -> None:
+    options, path = replace(QUICK, noise=1.0, patience=1), tmp_path / "run.checkpoint"
+    whole = small_trainer(options)
+    whole.run()
+    small_trainer(options, checkpoint=path).run(share=0.6)
+    again = small_trainer(options, checkpoint=path)
+    again.resume(path)
+    again.run()
+    assert same_weights(weights_of(again), weights_of(whole))
+    assert again.progress.history == whole.progress.history and len(whole.progress.history) > 1

@@ -11,11 +11,15 @@ import pytest
 import anyorder as ao
 from anyorder.errors import UserError
 from anyorder.heads.blend import Blend
+from anyorder.networks.blend import BlendNetwork
 from anyorder.networks.boosted_trees import BoostedTrees
+from anyorder.networks.linear import LinearNetwork
+from anyorder.networks.residual_mlp import ResidualMLP
 from anyorder.training import blending
+from anyorder.training.gates import JudgedCells
 from anyorder.training.loop import Trainer
 
-QUICK = {"training": {"steps": 20, "minutes": None, "validate_every": 5, "validation_queries": 50}}
+QUICK = {"folds": 4, "training": {"steps": 20, "minutes": None, "validate_every": 5, "validation_queries": 50}}
 
 
 def table() -> pd.DataFrame:
@@ -43,33 +47,34 @@ def test_an_encoding_that_only_diverges_loses_the_race(broken: str, monkeypatch:
     assert card["training"]["diverged"] == 0 and np.isfinite(card["scores"]["held_out"])
 
 
-def with_nan(monkeypatch: pytest.MonkeyPatch, members: set[int]) -> None:
+def with_nan(monkeypatch: pytest.MonkeyPatch, labels: set[str]) -> None:
     """NaN for one held-out cell of the first variable, from these members of a blend."""
-    log_probs, asked = blending._log_probs, iter(range(10))
+    judged = blending.judged
 
-    def broken(*given: Any) -> np.ndarray:
-        nats = log_probs(*given)
-        if next(asked) in members:
-            nats[3, 0] = np.nan
-        return nats
+    def broken(members: list[blending.Member], *given: Any) -> JudgedCells:
+        cells = judged(members, *given)
+        first = int((cells.variable == 0).nonzero()[3])
+        for number, member in enumerate(members):
+            if member.label in labels:
+                cells.nats[number, first] = np.nan
+        return cells
 
-    monkeypatch.setattr(blending, "_log_probs", broken)
+    monkeypatch.setattr(blending, "judged", broken)
 
 
-@pytest.mark.parametrize("member", [0, 1])
-def test_a_member_of_a_blend_has_no_say_where_it_answers_nan(member: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nan(monkeypatch, {member})
+@pytest.mark.parametrize("label", ["neural", "trees", "linear"])
+def test_a_member_of_a_blend_has_no_say_where_it_answers_nan(label: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_nan(monkeypatch, {label})
     model = ao.fit(table(), engine="auto", config=QUICK)
     assert np.isfinite(model.card["scores"]["held_out"])
     first = model.core.heads.of(0)
-    if isinstance(first, Blend):
-        network, *trees = first.weights
-        assert (network if member == 0 else sum(trees)) == 0
-    else:  # the other member is the whole model
-        assert isinstance(model.core.network, BoostedTrees) == (member == 0)
+    assert isinstance(first, Blend) and isinstance(model.core.network, BlendNetwork)
+    kinds = {"neural": ResidualMLP, "trees": BoostedTrees, "linear": LinearNetwork}
+    own = [isinstance(part, kinds[label]) for part in model.core.network.parts]
+    assert sum(weight for weight, broken in zip(first.weights, own, strict=True) if broken) == 0
 
 
 def test_a_variable_that_nobody_can_score_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nan(monkeypatch, {0, 1})
+    with_nan(monkeypatch, {"neural", "trees", "linear"})
     with pytest.raises(UserError, match="held-out cells of a;"):
         ao.fit(table(), engine="auto", config=QUICK)

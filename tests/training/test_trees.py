@@ -220,7 +220,7 @@ def test_unknown_engine_is_refused() -> None:
 def test_a_table_too_long_for_trees_is_left_to_the_network() -> None:
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["a", "b"])
     model = ao.fit(frame, config={**QUICK, "trees": {"most_rows": 50}}, seed=0)
-    assert model.card["training"]["engine"] == "neural"
+    assert "trees" not in model.card["scores"]["members"]
 
 
 def test_without_time_the_marginal_answers(mixed: tuple[list[Head], np.ndarray]) -> None:

@@ -21,6 +21,7 @@ from anyorder.cli.fit_text import fit_text
 from anyorder.cli.interview import interview
 from anyorder.cli.next import next_
 from anyorder.cli.paths import check_apart
+from anyorder.cli.predict import predict
 from anyorder.cli.signatures import with_check
 
 __all__ = ["app", "main"]
@@ -34,6 +35,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "sample": by_modality("sample", "Draw rows, texts or pictures."),
     "fill": by_modality("fill", "Fill in what is unknown; what is known stays as it is."),
     "score": by_modality("score", "Score data: how likely it is under the model."),
+    "predict": predict,
     "check": check,
     "anomalies": anomalies,
     "next": next_,

@@ -28,11 +28,13 @@ def anomalies(
     loaded = load_table_model(model)
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if rows:
-        scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
+        with show.bar("scoring rows"):
+            scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
         ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
         found = [dict(zip(ranked.columns, line, strict=True)) for line in ranked.itertuples(index=False)]
     else:
-        found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]
+        with show.bar("scoring rows"):
+            found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]
     if as_json:
         show.print_json({"rows": len(frame), "anomalies": found})
     elif found:

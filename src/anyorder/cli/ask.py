@@ -23,7 +23,7 @@ from anyorder.support.csv_rows import csv_rows, without_formula
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
 
-COLUMNS = ("question", "what", "value", "standard_error", "method", "error")
+COLUMNS = ("question", "what", "value", "standard_error", "method", "doubt", "error")
 
 
 def ask(

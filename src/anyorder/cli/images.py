@@ -107,7 +107,8 @@ def score(
     pictures = read_pictures(file, levels=model.levels, size=size, colour=len(model.shape) == 3)
     if windows is not None and windows < len(pictures):
         pictures = pictures[np.linspace(0, len(pictures) - 1, windows).astype(int)]
-    nats = model.log_prob(pictures, orders=orders)
+    with show.bar("scoring pictures"):
+        nats = model.log_prob(pictures, orders=orders)
     count = len(nats)
     facts: dict[str, Any] = {
         "pictures": count,

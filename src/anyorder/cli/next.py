@@ -70,7 +70,7 @@ def print_ranking(found: NextQuestion) -> None:
     priced = any(row["cost"] != 1 for row in rows)
     lines = []
     for row in rows:
-        error = f" ± {row['standard_error']:.2g}" if row["standard_error"] else ""
+        error = f" ± {row['error']:.2g}" if row["error"] else ""
         line = {"ask for": str(row["name"]), f"gain ({found.unit})": f"{row['gain']:.4f}{error}"}
         if "ahead" in row:
             line["with the next"] = f"{row['ahead']:.4f}"
@@ -79,9 +79,9 @@ def print_ranking(found: NextQuestion) -> None:
         lines.append({**line, "": "" if row["worth"] else "not worth it"})
     if lines:
         show.print_table(lines)
-    if found.doubt > LITTLE:
-        doubt = f"{found.doubt:.2g} {found.unit}"
-        typer.echo(f"(a true gain is never negative: here the model contradicts itself by about {doubt})")
+    if found.contradiction > LITTLE:
+        differs = f"{found.contradiction:.2g} {found.unit}"
+        typer.echo(f"(the model's answers contradict each other by up to {differs}; the gains are free of it)")
     if len(found.candidates) > SHOWN:
         typer.echo(f"... and {len(found.candidates) - SHOWN} more")
     if found.stop:

@@ -9,6 +9,7 @@ import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,25 @@ UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 def escape(text: str) -> str:
     """A name or level to print with rich: its own markup is shown, not obeyed."""
     return escape_markup(visible(text))
+
+
+@contextmanager
+def bar(doing: str) -> Iterator[None]:
+    """Within, long work shows on a terminal how far it is and how long it will still take."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from anyorder.support.advance import watched
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    # Results go to standard output, which the bar must leave alone.
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as shown:
+        task = shown.add_task(doing, total=None)
+        with watched(lambda done, total: shown.update(task, completed=done, total=total)):
+            yield
 
 
 def answer_facts(answer: Answer) -> dict[str, Any]:
@@ -59,8 +79,13 @@ def standard_error(value: Any) -> float:
 
 
 def estimate_facts(value: Any) -> dict[str, Any]:
-    """A number, its standard error and how it was found."""
-    return {"value": plain(value), "standard_error": standard_error(value), "method": getattr(value, "method", "exact")}
+    """A number, its standard error, the model's own doubt about it and how it was found."""
+    return {
+        "value": plain(value),
+        "standard_error": standard_error(value),
+        "doubt": plain(getattr(value, "doubt", 0.0)),
+        "method": getattr(value, "method", "exact"),
+    }
 
 
 def plain(value: Any) -> Any:
@@ -165,10 +190,14 @@ def print_answers(result: Mapping[str, Any]) -> None:
 
 
 def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
-    error = facts["standard_error"]
-    if not error:
-        return f"[bold]{escape(number(facts['value']))}[/bold]{unit} [dim](exact)[/dim]"
-    return f"[bold]{escape(number(facts['value']))}[/bold] ± {error:.2g}{unit} [dim]({escape(facts['method'])})[/dim]"
+    doubt = facts.get("doubt") or 0.0
+    error = math.hypot(facts["standard_error"], doubt)
+    method = facts["method"]
+    if doubt:  # exact is the computation, not the model
+        method = "exact for this model" if method == "exact" else method
+        method += f"; the model's own doubt {doubt:.2g}"
+    give = f" ± {error:.2g}" if error else ""
+    return f"[bold]{escape(number(facts['value']))}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:
@@ -188,13 +217,26 @@ def print_table(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
-    """Print the variables of a model: name, kind, levels."""
-    table = _table("variable", "kind", "levels", numeric=False)
+    """Print the variables of a model: name, kind, levels or what is known of its numbers."""
+    table = _table("variable", "kind", "values", numeric=False)
     for variable in variables:
         levels = [str(level) for level in variable["levels"]]
         shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
-        table.add_row(escape(variable["name"]), variable["kind"], escape(shown))
+        table.add_row(escape(variable["name"]), variable["kind"], escape(shown or _line(variable)))
     _console().print(table)
+
+
+def _line(variable: Mapping[str, Any]) -> str:
+    """The bounds, atoms and precision of a column of numbers, as far as there are any."""
+    facts = []
+    if "bounds" in variable:
+        low, high = ("" if end is None else number(end) for end in variable["bounds"])
+        facts.append(f"{low}..{high} ({variable['bounds_are']})")
+    if "atoms" in variable:
+        facts.append(f"often {number(variable['atoms'])}")
+    if "step" in variable:
+        facts.append(f"in steps of {number(variable['step'])}")
+    return ", ".join(facts)
 
 
 def number(value: Any) -> str:

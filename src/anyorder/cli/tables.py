@@ -29,6 +29,7 @@ from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names, write_set
 from anyorder.support.boundary import field
+from anyorder.variables.schema import Variable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,16 +82,19 @@ def fill(
             _as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals, escape_formulas=escape_formulas
         )
     if draws is None:
-        write_frame(model.fill(frame, seed=seed, unseen=unseen), out, escape_formulas=escape_formulas)
+        with show.bar("filling rows"):
+            filled = model.fill(frame, seed=seed, unseen=unseen)
+        write_frame(filled, out, escape_formulas=escape_formulas)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
     import pandas as pd
 
-    filled = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
-    for index, one in enumerate(filled):
+    with show.bar("filling rows"):
+        drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
+    for index, one in enumerate(drawn):
         one.insert(0, "draw", index)
-    write_frame(pd.concat(filled, ignore_index=True), out, escape_formulas=escape_formulas)
+    write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -144,7 +148,8 @@ def score(
     frame = read_frame(file, (*model.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(file)!r} has no rows to score")
-    scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
+    with show.bar("scoring rows"):
+        scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
     rows = len(scores)
     error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
     result: dict[str, Any] = {
@@ -167,7 +172,7 @@ def score(
 def info(model: TableModel, as_json: Json = False) -> None:
     """Its variables, and how it was trained."""
     variables = [
-        {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
+        {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels), **_line(variable)}
         for variable in model.schema.variables
     ]
     if as_json:
@@ -176,6 +181,19 @@ def info(model: TableModel, as_json: Json = False) -> None:
         show.print_variables([show.plain(variable) for variable in variables])
         typer.echo()
         show.print_facts(show.plain(model.card))
+
+
+def _line(variable: Variable) -> dict[str, Any]:
+    """What is known of the numbers of a column: atoms, bounds and who said so, the precision they were recorded in."""
+    facts: dict[str, Any] = {}
+    if variable.atoms:
+        facts["atoms"] = list(variable.atoms)
+    if variable.bounds != (None, None):
+        facts["bounds"] = list(variable.bounds)
+        facts["bounds_are"] = "declared" if variable.declared else "recognised"
+    if variable.step:
+        facts["step"] = variable.step
+    return facts
 
 
 def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:

@@ -123,7 +123,9 @@ def score(model: TextModel, file: TextFile, orders: Orders = 1, as_json: Json = 
     """Bits per character of a text file: of whole windows, of single characters, and of holes given the rest."""
     from anyorder.data.text import read_corpus
 
-    found = model.scores(read_corpus(file), most=windows, orders=orders)
+    corpus = read_corpus(file)
+    with show.bar("scoring windows"):
+        found = model.scores(corpus, most=windows, orders=orders)
     if as_json:
         show.print_json({**dataclasses.asdict(found), "unit": "bits per character"})
         return

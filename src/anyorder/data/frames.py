@@ -53,6 +53,20 @@ def like_input(frame: pd.DataFrame, original: Any) -> Any:
     return nw.to_native(columns[0].to_frame().with_columns(*columns[1:])) if columns else original
 
 
+def in_kind_of(frame: pd.DataFrame, original: Any) -> Any:
+    """A new frame, unlike ``original`` but for its library; the labels of columns are texts outside of pandas."""
+    if isinstance(original, pd.DataFrame | Mapping) or not len(frame.columns):
+        return frame
+    library = nw.from_native(original, eager_only=True).implementation
+    columns = [_to_other(str(name), frame.iloc[:, at], None, library) for at, name in enumerate(frame.columns)]
+    return nw.to_native(columns[0].to_frame().with_columns(*columns[1:]))
+
+
+def is_frame(thing: Any) -> bool:
+    """Whether this is a table of pandas, polars or another library, and no mapping or single value."""
+    return isinstance(nw.from_native(thing, pass_through=True), nw.DataFrame | nw.LazyFrame)
+
+
 def _labelled(frame: pd.DataFrame, labels: pd.Index[Any]) -> pd.DataFrame:
     """Numbers and other labels that :func:`as_pandas` turned into texts put back; new columns keep their texts."""
     if frame.columns.identical(labels):

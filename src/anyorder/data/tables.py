@@ -10,8 +10,10 @@ The rules are few and can be overridden column by column with ``kinds``:
 - every other text, and every pandas category, is categorical (*ordinal* if the category is ordered). Texts such as
   01234 stay texts.
 
-Numbers that are never negative and come within a standard deviation of 0 get the lower bound 0; ``bounds`` overrides
-it. A declared kind is taken literally: nothing else about such a column is inferred.
+Numbers that are never negative and come within a standard deviation of 0 get the lower bound 0. Shares, which lie
+between 0 and 1 or 0 and 100 and touch the upper end (or nearly touch 0 and 1), get both. An end at which many cells
+pile up, and next to which few lie, is a limit of the recording: a bound, and in a continuum an atom. ``bounds``
+overrides all of this. A declared kind is taken literally: nothing else about such a column is inferred.
 
 A column with one value only is kept, with that one level. A column with no value is left out, with a warning.
 """
@@ -45,6 +47,7 @@ from anyorder.variables.cells import (
     plain,
     refuse,
 )
+from anyorder.variables.codecs.base import recorded_step
 from anyorder.variables.codecs.lattice import LARGEST_WHOLE
 from anyorder.variables.codecs.level import TRUTH
 from anyorder.variables.schema import Kind, Level, Schema, Variable
@@ -58,6 +61,12 @@ MOST_SPIKES = 3
 SPIKE_SHARE = 0.1
 """A value with that share of the known cells is an atom of a spiked column."""
 SPIKE_REPEATS = 10
+NEARLY = 0.01
+"""The distance from 0 and from 1 within which shares that touch neither still are shares."""
+PILE, PILE_SHARE, PILE_TIMES, NEIGHBOURS = 5, 0.005, 4, 5
+"""So many cells, and such a share of all, at the last value, so many times as many as at any of its neighbours."""
+FEW_VALUES = 20
+"""Up to here the different values of a column are too few to tell a pile from a frequent value."""
 FEW_TEXTS = 20
 """Up to here a text column with a new text in every row may still be a small table, not an id."""
 
@@ -195,8 +204,10 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
     spikes = _spikes(values, declared=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
     if kind is Kind.SPIKED and not spikes:
         raise UserError(f"column {name!r} holds no number twice, so it has no atoms; it is continuous, not spiked")
-    if forced is None and kind is Kind.CONTINUOUS and spikes:
-        kind = Kind.SPIKED
+    limits = _limits(values, seen) if forced is None and kind is not Kind.ATOMS else (None, None)
+    if forced is None and kind is Kind.CONTINUOUS:
+        spikes = tuple(sorted({*spikes, *(end for end in limits if end is not None)}))
+        kind = Kind.SPIKED if spikes else kind
     if forced is not None and kind is not Kind.SPIKED:
         spikes = ()
     if kind is Kind.INTEGER and not whole:
@@ -209,8 +220,11 @@ def _number(name: str, column: Series, missing: Mask, forced: Kind | None) -> Va
         )
     dtype, form = _number_form(column)
     if kind is not Kind.ATOMS:
-        bounds = _natural_bounds(values) if forced is None else (None, None)
-        return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, bounds=bounds)
+        if forced is not None:
+            return Variable(name, kind, dtype=dtype, form=form, atoms=spikes)
+        step = 0.0 if kind is Kind.INTEGER else recorded_step(values)
+        bounds = _natural_bounds(values, limits)
+        return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, bounds=bounds, step=step)
     if len(seen) > MOST_LEVELS:
         raise UserError(
             f"column {name!r} has {len(seen)} different numbers, too many for atoms (at most {MOST_LEVELS})"
@@ -231,9 +245,31 @@ def _spikes(values: Numbers, *, declared: bool) -> tuple[float, ...]:
     return tuple(seen[often].tolist()) if 1 <= often.sum() <= MOST_SPIKES and rest > MOST_ATOMS else ()
 
 
-def _natural_bounds(values: Numbers) -> Bounds:
-    least = float(values.min())
-    return (0.0, None) if 0 <= least <= float(values.std()) else (None, None)
+def _natural_bounds(values: Numbers, limits: Bounds) -> Bounds:
+    """The bounds that the numbers suggest; ``limits`` are ends at which they pile up."""
+    least, most = float(values.min()), float(values.max())
+    low = 0.0 if 0 <= least <= float(values.std()) else None
+    high = None
+    for top in (1.0, 100.0):
+        touches = most == top and (least == 0 or int((values == top).sum()) > 1)
+        # Many things are counted up to nearly 100; few are measured up to nearly 1.
+        nearly = top == 1 and least <= NEARLY and most >= 1 - NEARLY
+        if least >= 0 and most <= top and (touches or nearly):
+            low, high = 0.0, top
+    return low if limits[0] is None else limits[0], high if limits[1] is None else limits[1]
+
+
+def _limits(values: Numbers, seen: Numbers) -> Bounds:
+    """An end that many cells have, and that the values next to it have far less often."""
+    if len(seen) <= FEW_VALUES:
+        return None, None
+    least, most = seen[: NEIGHBOURS + 1], seen[: -NEIGHBOURS - 2 : -1]
+    found = []
+    for ends in (least, most):
+        here, *beside = ((values == end).sum() for end in ends)
+        piled = here >= max(PILE, PILE_SHARE * len(values)) and here >= PILE_TIMES * max(beside)
+        found.append(float(ends[0]) if piled else None)
+    return found[0], found[1]
 
 
 def _with_bounds(variable: Variable, bounds: Bounds) -> Variable:

@@ -1,6 +1,7 @@
 """One-dimensional families: features in, a normalised distribution out. One family per file."""
 
 from anyorder.distributions.base import Distribution
+from anyorder.heads.ace_energy import AceEnergy
 from anyorder.heads.base import Head
 from anyorder.heads.bernoulli import Bernoulli
 from anyorder.heads.binned import Binned
@@ -19,6 +20,7 @@ from anyorder.support.registry import Registry
 heads: Registry[Head] = Registry("anyorder.heads", Head, "head")
 
 __all__ = [
+    "AceEnergy",
     "Bernoulli",
     "Binned",
     "Bounded",

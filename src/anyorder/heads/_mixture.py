@@ -3,13 +3,16 @@
 A log scale s is the feature itself between -5 and 5 and approaches -7 and 7 outside, with a gradient that falls like
 1/s^2 and never vanishes: no component can collapse to a spike or stay stuck as one. Between -5 and 5, scaling a
 distribution is exactly adding to the feature.
+
+A column says how far its values reach in model units. Then no component lies beyond, or is wider than a part of it, in
+the same smooth way: a wide component far out costs nothing in training, and its draws would be absurd.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
@@ -20,16 +23,25 @@ from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite, tail_breaks
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
+from anyorder.support.checks import inside
 
+REACHES = "[1, 1e9]"  # of columns, in model units
 PLAIN = 5.0  # |log scale| up to which the feature is the log scale itself
 REACH = 2.0  # how much further it can go: scales stay within e^-7 .. e^7 model units
+WIDEST = 0.4  # scale of a component, as a share of how far the column reaches
+SOFT = 0.5  # the last part of the way to a limit, which is only approached: model units, and nats of a log scale
 
 
 def bounded(feature: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """The log scale that a feature stands for: smooth, increasing, the identity in the middle."""
-    middle = feature.clamp(-PLAIN, PLAIN)
+    return limited(feature, -PLAIN, PLAIN, REACH)
+
+
+def limited(feature: Float[Tensor, "*batch"], low: float, high: float, further: float) -> Float[Tensor, "*batch"]:
+    """The feature itself between ``low`` and ``high``, approaching what lies ``further`` outside."""
+    middle = feature.clamp(low, high)
     excess = feature - middle
-    return middle + excess / (1 + excess.abs() / REACH)
+    return middle + excess / (1 + excess.abs() / further)
 
 
 def broad(components: int, deviation: float) -> Float[Tensor, " size"]:
@@ -100,11 +112,14 @@ class MixtureHead(Head):
     deviation: ClassVar[float]  # the scale at which a component has unit standard deviation, or about that
 
     components: int
+    reach: float | None = field(default=None, kw_only=True)  # of the column, in model units; None: without limits
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.components < 1:
             raise UserError(f"a mixture needs at least one component, got components={self.components}")
+        if self.reach is not None and not inside(self.reach, REACHES):
+            raise UserError(f"the reach of a mixture must be a number in {REACHES} or None, got {self.reach!r:.80}")
 
     @property
     def size(self) -> int:
@@ -125,7 +140,11 @@ class MixtureHead(Head):
     ]:
         """Logits, means and log scales."""
         logits, means, log_scales = features.chunk(3, dim=-1)
-        return logits, means, bounded(log_scales)
+        if self.reach is None:
+            return logits, means, bounded(log_scales)
+        widest = math.log(WIDEST * self.reach)
+        log_scales = limited(bounded(log_scales), -math.inf, widest - SOFT, SOFT)
+        return logits, limited(means, -self.reach, self.reach, SOFT), log_scales
 
     def start(self) -> Float[Tensor, " size"]:
         return broad(self.components, self.deviation)

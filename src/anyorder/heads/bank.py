@@ -43,6 +43,7 @@ class HeadBank(nn.Module):
         by_head = self.assigned.argsort(stable=True).split(self.assigned.bincount().tolist())
         for which, columns in enumerate(by_head):
             self.register_buffer(f"columns_{which}", columns.clone(), persistent=False)
+        self._inside: list[HeadBank] = []  # in a list, so that its heads are not this module's a second time
 
     def __len__(self) -> int:
         return len(self.assigned)
@@ -103,10 +104,23 @@ class HeadBank(nn.Module):
             out[rows] = law.sample(generator)
         return out
 
-    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
-        """Where heads are blends: a member for each variable named, drawn by its weight."""
-        weights = torch.tensor([self._blend(number).weights for number in range(len(self))], device=variable.device)
-        return torch.multinomial(weights[variable], 1, generator=generator)[:, 0]
+    def member_at(
+        self,
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+        gates: Float[Tensor, "steps width"] | None = None,
+    ) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight.
+
+        ``gates``: features of which only those are read that say what the evidence adds to the weights.
+        """
+        weights = torch.zeros(len(variable), len(self._blend(0).members), device=variable.device)
+        for number in variable.unique().tolist():
+            rows = (variable == number).nonzero()[:, 0]
+            head = self._blend(number)
+            log_weights = head.log_weights if gates is None else head.weights_for(gates[rows])
+            weights[rows] = log_weights.exp().to(weights)
+        return torch.multinomial(weights, 1, generator=generator)[:, 0]
 
     def sample_member_at(
         self,
@@ -119,10 +133,15 @@ class HeadBank(nn.Module):
         out = torch.zeros(len(variable), device=variable.device)
         for number in variable.unique().tolist():
             rows = (variable == number).nonzero()[:, 0]
-            head = self._blend(number).members[member]
-            drawn = head(features[rows, : head.size]).sample(generator)
+            drawn = self._blend(number).member(member, features[rows]).sample(generator)
             out = out.to(drawn.dtype).index_put((rows,), drawn)
         return out
+
+    def inside(self) -> HeadBank:
+        """Where heads are wrapped in compatibilities (:mod:`.compatible`): those inside."""
+        if not self._inside:
+            self._inside = [HeadBank([self.of(variable).blended[0] for variable in range(len(self))])]
+        return self._inside[0].to(self.assigned.device)
 
     def _blend(self, variable: int) -> Blend:
         head = self.of(variable)

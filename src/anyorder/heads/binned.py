@@ -138,7 +138,9 @@ class BinnedDistribution(Distribution):
         if self.bins.lattice is not None:
             lower, upper = self.bins.lattice.cell(value.double())
             nats = self._log_between(self.bins.warp.forward(lower), self.bins.warp.forward(upper))
-            return nats.to(self.logits.dtype).masked_fill(~self.bins.lattice.reaches(value), -math.inf)
+            return torch.where(self.bins.lattice.reaches(value), nats, self.bins.lattice.log_beyond(value)).to(
+                self.logits.dtype
+            )
         z = value.double()
         score = self.bins.warp.forward(z)
         density = -0.5 * score.square() - HALF_LOG_TWO_PI + self.bins.warp.log_slope(z)

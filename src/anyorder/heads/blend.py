@@ -1,4 +1,7 @@
-"""Several heads' distributions of one variable as one mixture: p(x) = sum_m w_m p_m(x), with fixed weights.
+"""Several heads' distributions of one variable as one mixture: p(x) = sum_m w_m(e) p_m(x).
+
+The weights are fixed, or depend on the evidence e: then :mod:`anyorder.networks.blend` puts what e adds to their
+logarithms behind the features of the members, log w_m(e) = log w_m + gate_m(e) - log sum.
 
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
@@ -15,7 +18,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -27,11 +29,18 @@ from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.histograms import Joins, with_fewest
+<<<<<<< HEAD
 from anyorder.support.checks import whole
 from anyorder.support.roots import crossing_by_sections, least_index
 
 FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
 FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
+=======
+from anyorder.support.checks import inside, whole
+from anyorder.support.roots import first_crossing
+
+TEMPERATURES = "[0.1, 10]"
+>>>>>>> main
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -238,7 +247,11 @@ class BlendDistribution(Distribution):
 
 @dataclass(eq=False)
 class Blend(Head):
-    """``members`` read their features from ``starts`` on; ``weights`` are theirs in the mixture."""
+    """``members`` read their features from ``starts`` on; ``weights`` are theirs in the mixture.
+
+    ``gates``: which feature is added to the logarithm of each member's weight, where they depend on the evidence.
+    ``temperatures``: by which the distributions of levels are tempered first, 1 for as they are.
+    """
 
     name: ClassVar[str] = "blend"
     wraps: ClassVar[bool] = True
@@ -246,6 +259,8 @@ class Blend(Head):
     members: tuple[Head, ...]
     weights: tuple[float, ...]
     starts: tuple[int, ...]
+    gates: tuple[int, ...] = field(default=(), metadata={"later": True})
+    temperatures: tuple[float, ...] = field(default=(), metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -255,6 +270,12 @@ class Blend(Head):
             raise UserError("a blend needs as many weights and starts as members, one or more of each")
         if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6:
             raise UserError(f"the weights of a blend must be shares that add up to one, got {self.weights}")
+        self.gates = tuple(whole("gates", gate, 0) for gate in self.gates)
+        self.temperatures = tuple(self.temperatures)
+        if not {len(self.gates), len(self.temperatures)} <= {0, len(self.members)}:
+            raise UserError("a blend needs as many gates and temperatures as members, or none")
+        if not all(inside(temperature, TEMPERATURES) for temperature in self.temperatures):
+            raise UserError(f"the temperatures of a blend must be numbers in {TEMPERATURES}, got {self.temperatures}")
         if len({head.levels for head in self.members}) > 1:
             raise UserError("the members of a blend must have the same levels")
         self.parts = nn.ModuleList(self.members)
@@ -265,7 +286,8 @@ class Blend(Head):
 
     @property
     def size(self) -> int:
-        return max(start + head.size for start, head in zip(self.starts, self.members, strict=True))
+        members = (start + head.size for start, head in zip(self.starts, self.members, strict=True))
+        return max(*members, *(gate + 1 for gate in self.gates), 0)
 
     @property
     def levels(self) -> int:
@@ -276,42 +298,33 @@ class Blend(Head):
         return self.members
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
-        counted = [index for index, weight in enumerate(self.weights) if weight > 0]
-        members: tuple[Distribution, ...] = tuple(
-            self.members[index](features[..., self.starts[index] : self.starts[index] + self.members[index].size])
-            for index in counted
-        )
+        counted = self.counted
+        members = tuple(self.member(index, features[..., self.starts[index] :]) for index in counted)
         if len(members) == 1:
             return members[0]
-        return BlendDistribution(members, self.log_weights[counted], self.levels, self._joins)
+        log_weights = self.weights_for(features)[..., counted]
+        return BlendDistribution(members, log_weights, self.levels, self._joins)
+
+    @cached_property
+    def counted(self) -> list[int]:
+        """The members with a weight above zero."""
+        return [index for index, weight in enumerate(self.weights) if weight > 0]
+
+    def member(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
+        """What one member says, from features that begin with its own."""
+        head = self.members[index]
+        said: Distribution = head(features[..., : head.size])
+        temperature = self.temperatures[index] if self.temperatures else 1.0
+        return said if temperature == 1 else said.tempered(temperature)
+
+    def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
+        """The logarithms of the members' weights, given the features of this variable."""
+        if not self.gates:
+            return self.log_weights
+        return (self.log_weights + features[..., list(self.gates)].double()).log_softmax(-1)
 
     def start(self) -> Float[Tensor, " size"]:
         features = torch.zeros(self.size)
         for start, head in zip(self.starts, self.members, strict=True):
             features[start : start + head.size] = head.start()
         return features
-
-
-def blend_weights(
-    log_probs: Float[np.ndarray, "members cells"],
-    prior: Float[np.ndarray, " members"],
-    strength: float,
-    counts: Float[np.ndarray, " cells"] | None = None,
-) -> Float[np.ndarray, " members"]:
-    """The weights under which these cells are most probable, by EM, held back by ``strength`` cells like ``prior``.
-
-    ``counts``: how much each cell counts, 1 by default.
-    """
-    counted = np.ones(log_probs.shape[1]) if counts is None else counts
-    used = counted > 0
-    relative = np.exp(log_probs[:, used] - log_probs[:, used].max(axis=0, initial=-math.inf))
-    weights = np.asarray(prior, dtype=np.float64)
-    for _ in range(500):
-        share = weights[:, None] * relative
-        share *= counted[used] / share.sum(axis=0).clip(1e-300)
-        updated = (share.sum(axis=1) + strength * prior) / (counted.sum() + strength)
-        moved = np.abs(updated - weights).max()
-        weights = updated
-        if moved < 1e-6:
-            break
-    return weights

@@ -4,6 +4,10 @@ The mass inside may be small (a base whose bulk has moved outside), so it is kep
 (:meth:`~.base.Distribution.log_between`): the density stays finite, and its gradient leads the bulk back inside.
 Over a base on a lattice the points within the bounds share all the probability. Over a histogram the outer bins end at
 the bounds: a bin keeps the probability that its feature says, and only its shape is cut.
+
+Bounds that are not ``firm`` were read off the data. Nothing is drawn beyond them, and no probability is counted there,
+but a value that lies there all the same is not impossible: its density is 1e-12 exp(-distance), which is less than what
+rounding makes of any probability.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from anyorder.heads.base import Head
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.support.checks import inside
 from anyorder.support.roots import SHARP, bracket_end, first_crossing
-from anyorder.variables.lattice import Lattice
+from anyorder.variables.lattice import LOG_WRONG, Lattice
 
 # Where bounds may lie, in model units: single precision can hold them, and they do not rule out all that was learned.
 LOWER, UPPER = "[-1e30, 1e6]", "[-1e6, 1e30]"
@@ -47,6 +51,7 @@ class BoundedDistribution(Distribution):
     high: float
     dtype: torch.dtype
     device: torch.device
+    firm: bool = True
 
     @property
     def discrete(self) -> bool:
@@ -60,7 +65,9 @@ class BoundedDistribution(Distribution):
         inside = self._inside(value)
         # Outside, the base is asked for a value inside: what is masked must have a gradient too.
         log_prob = self.base.log_prob(value.clamp(self.low, self.high)) - self.log_mass()
-        return log_prob.masked_fill(~inside, -math.inf)
+        if self.firm:
+            return log_prob.masked_fill(~inside, -math.inf)
+        return torch.where(inside, log_prob, LOG_WRONG - (value - value.clamp(self.low, self.high)).abs())
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -212,6 +219,7 @@ class Bounded(Head):
     base: Head
     low: float | None = None
     high: float | None = None
+    firm: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Head) or self.base.levels:
@@ -221,6 +229,8 @@ class Bounded(Head):
                 raise UserError(f"a bound must be a number in {where} or None, got {end!r:.80}")
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise UserError(f"the lower bound must be below the upper one, got {self.low} and {self.high}")
+        if not isinstance(self.firm, bool):
+            raise UserError(f"bounds are firm or not, got {self.firm!r:.80}")
 
     @property
     def size(self) -> int:
@@ -244,7 +254,7 @@ class Bounded(Head):
     def with_family(
         self, family: Callable[[Head, Float[np.ndarray, " values"]], Head], values: Float[np.ndarray, " values"]
     ) -> Bounded:
-        return Bounded(self.base.with_family(family, values), self.low, self.high)
+        return Bounded(self.base.with_family(family, values), self.low, self.high, self.firm)
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> BoundedDistribution:
         low = -math.inf if self.low is None else self.low
@@ -252,7 +262,7 @@ class Bounded(Head):
         base = self.base(features)
         if isinstance(base, BinnedDistribution) and not base.discrete:
             base = _within(base, low, high)
-        return BoundedDistribution(base, low, high, features.dtype, features.device)
+        return BoundedDistribution(base, low, high, features.dtype, features.device, self.firm)
 
     def start(self) -> Float[Tensor, " size"]:
         return self.base.start()

@@ -54,7 +54,8 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         return self.logits.shape[:-1]
 
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self._log_mass(self.lattice.index(value)).masked_fill(~self.lattice.reaches(value), -math.inf)
+        nats = self._log_mass(self.lattice.index(value))
+        return torch.where(self.lattice.reaches(value), nats, self.lattice.log_beyond(value).to(nats.dtype))
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         start, end = (part.nan_to_num(posinf=0.0, neginf=0.0) for part in (low, high))

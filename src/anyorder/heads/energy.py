@@ -7,6 +7,9 @@ trained by maximum likelihood, the energy e by the likelihood of p. ACE estimate
 them in training: ``normaliser="importance"``. In one dimension quadrature gives Z to float precision, on panels
 that follow every component of q and, outside training, are halved until nothing changes:
 ``normaliser="quadrature"``, the default. Cdf, quantile and draws come from that grid under either.
+
+In ACE's own form the proposal is no factor: p(x) = exp(-e(x)) / Z (:mod:`anyorder.heads.ace_energy`). The distribution
+here serves both.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite, tail_breaks
 from anyorder.errors import UserError, nearest
-from anyorder.heads._energy_network import EnergyNetwork
+from anyorder.heads._energy_network import EnergyFunction, EnergyNetwork
 from anyorder.heads._mixture import bounded, broad
 from anyorder.heads.base import Head
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
@@ -41,14 +44,19 @@ AT_ONCE = 1 << 18  # values of the energy at once: bounds the memory, not the re
 
 @dataclass(frozen=True, eq=False)
 class EnergyDistribution(Distribution):
-    """A batch of tilted mixtures. ``draws`` is 0 for quadrature; ``fine`` halves panels until they settle."""
+    """A batch of tilted mixtures. ``draws`` is 0 for quadrature; ``fine`` halves panels until they settle.
+
+    ``alone``: the proposal is no factor, and only says where to look: exp(-e) within its reach, and beyond that with
+    the tails of a normal, since a bounded energy alone has no finite normaliser.
+    """
 
     proposal: GaussianMixtureDistribution
     latent: Float[Tensor, "*batch latent"]
-    network: EnergyNetwork
+    network: EnergyFunction
     draws: int = 0
     seed: int = 0
     fine: bool = True
+    alone: bool = False
 
     @property
     def shape(self) -> torch.Size:
@@ -59,9 +67,14 @@ class EnergyDistribution(Distribution):
         exact = self._double() if self.fine else self
         shape = np.broadcast_shapes(value.shape, self.shape)
         at = value.expand(shape)[..., None].to(exact.latent.dtype)
-        tilt = exact._expanded(shape)._tilt(at)[..., 0]
+        own = exact.proposal.log_prob(value.to(at.dtype))
+        if self.alone:
+            own = own - own.detach()  # no factor, but it learns all the same
+            tilt = exact._expanded(shape)._log_tilted(at)[..., 0]
+        else:
+            tilt = exact._expanded(shape)._tilt(at)[..., 0]
         log_z = exact._drawn_log_z() if self.draws else exact._log_z()
-        return exact.proposal.log_prob(value.to(at.dtype)).add(tilt - log_z).to(self.latent.dtype)
+        return own.add(tilt - log_z).to(self.latent.dtype)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -103,8 +116,11 @@ class EnergyDistribution(Distribution):
         breaks = self._grid[0].expand(*shape, -1)
         within = torch.maximum(breaks, low.double()[..., None]).minimum(high.double()[..., None])
         found = double._on(within) - double._on(breaks)
-        # Beyond the grid there still is the proposal, lowered by at most twice the greatest energy.
-        least = double._frozen().log_between(low.double(), high.double()) - 2 * self.network.limit
+        # Beyond the grid there still is the proposal (or the tail), lowered by at most twice the greatest energy.
+        if self.alone:
+            least = double._tails(low.double(), high.double()) - self.network.limit - double._on(breaks)
+        else:
+            least = double._frozen().log_between(low.double(), high.double()) - 2 * self.network.limit
         return torch.maximum(found, least).to(self.latent.dtype)
 
     def mean(self) -> Float[Tensor, "*batch"]:
@@ -168,8 +184,12 @@ class EnergyDistribution(Distribution):
         generator = torch.Generator(device=self.latent.device).manual_seed(self.seed)
         totals = []
         for _, some in self._in_parts(self.draws):
-            parts = (part[:, None].expand(-1, self.draws, -1) for part in _parts(some._frozen()))
-            totals.append(some._tilt(GaussianMixtureDistribution(*parts).sample(generator)).logsumexp(-1))
+            spread = GaussianMixtureDistribution(
+                *(part[:, None].expand(-1, self.draws, -1) for part in _parts(some._frozen()))
+            )
+            values = spread.sample(generator)
+            weights = some._log_tilted(values) - spread.log_prob(values) if self.alone else some._tilt(values)
+            totals.append(weights.logsumexp(-1))
         return torch.cat(totals).view(self.shape) - math.log(self.draws)
 
     def _settled(self) -> tuple[Float[Tensor, "*batch breaks"], Float[Tensor, " flat"]]:
@@ -191,7 +211,33 @@ class EnergyDistribution(Distribution):
     def _breaks(self) -> Float[Tensor, "*batch breaks"]:
         _, means, log_scales = _parts(self._frozen())
         reach = torch.tensor(BREAKS, dtype=means.dtype, device=means.device)
-        return (means[..., None] + log_scales.exp()[..., None] * reach).flatten(-2).sort(-1).values
+        breaks = (means[..., None] + log_scales.exp()[..., None] * reach).flatten(-2)
+        if self.alone:
+            low, high, scale = self._reach()
+            # So far out that even the lowest energy there and the highest everywhere else leave nothing beyond.
+            last = math.sqrt(2 * (2 * self.network.limit + 37))
+            out = torch.tensor((1.5, 4.0, 8.5, last), dtype=means.dtype, device=means.device) * scale[..., None]
+            breaks = torch.cat([breaks, low[..., None] - out, high[..., None] + out], dim=-1)
+        return breaks.sort(-1).values
+
+    def _reach(self) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The ends of the proposal's panels, and its largest scale."""
+        _, means, log_scales = _parts(self._frozen())
+        scales = log_scales.exp()
+        low, high = (means + BREAKS[0] * scales).amin(-1), (means + BREAKS[-1] * scales).amax(-1)
+        return low, high, scales.amax(-1)
+
+    def _tails(self, low: Tensor, high: Tensor) -> Tensor:
+        """log of the integral of the two tails alone between two points: half a normal beyond either end."""
+        left, right, scale = self._reach()
+        shape = np.broadcast_shapes(low.shape, high.shape, self.shape)
+        sides = []
+        outside = ((left - high, left - low), (low - right, high - right))
+        for start, end in ((near / scale, far / scale) for near, far in outside):
+            near = torch.special.log_ndtr(-start.clamp_min(0).expand(shape))
+            far = torch.special.log_ndtr(-end.clamp_min(0).expand(shape))
+            sides.append(near + torch.log1p(-(far - near).exp().clamp_max(1.0)))  # -inf where nothing is asked there
+        return torch.logaddexp(*sides) + scale.log() + 0.5 * math.log(2 * math.pi)
 
     def _part(self, start: Tensor, end: Tensor) -> Tensor:
         """The unnormalised mass between two points of one panel."""
@@ -199,7 +245,11 @@ class EnergyDistribution(Distribution):
         return (self._log_tilted(points).exp() * weights).sum(-1)
 
     def _log_tilted(self, points: Float[Tensor, "*batch points"]) -> Float[Tensor, "*batch points"]:
-        """log q - e at several points of each element; the proposal carries no gradient."""
+        """log q - e (alone: -e and the tails) at several points of each element; the proposal carries no gradient."""
+        if self.alone:
+            low, high, scale = (part[..., None] for part in self._reach())
+            beyond = (low - points).clamp_min(0) + (points - high).clamp_min(0)
+            return self._tilt(points) - 0.5 * (beyond / scale).square()
         spread = GaussianMixtureDistribution(*(part[..., None, :] for part in _parts(self._frozen())))
         return spread.log_prob(points) + self._tilt(points)
 
@@ -209,7 +259,7 @@ class EnergyDistribution(Distribution):
         centre = proposal.mean()
         variance = (weights * ((proposal.means - centre[..., None]).square() + (2 * proposal.log_scales).exp())).sum(-1)
         relative = (points - centre[..., None]) / variance.sqrt()[..., None]
-        dtype = self.network.leave.weight.dtype  # sums are in float64 where needed; the energy itself need not be
+        dtype = self.network.dtype  # sums are in float64 where needed; the energy itself need not be
         energy: Tensor = self.network(points.to(dtype), relative.to(dtype), self.latent.to(dtype))
         return -energy.to(points.dtype)
 
@@ -238,7 +288,7 @@ class EnergyDistribution(Distribution):
         return self._with(GaussianMixtureDistribution(logits, means, log_scales), latent)
 
     def _with(self, proposal: GaussianMixtureDistribution, latent: Tensor) -> EnergyDistribution:
-        return EnergyDistribution(proposal, latent, self.network, self.draws, self.seed, self.fine)
+        return EnergyDistribution(proposal, latent, self.network, self.draws, self.seed, self.fine, self.alone)
 
 
 def _parts(mixture: GaussianMixtureDistribution) -> tuple[Tensor, Tensor, Tensor]:
@@ -247,6 +297,17 @@ def _parts(mixture: GaussianMixtureDistribution) -> tuple[Tensor, Tensor, Tensor
 
 def _take(table: Tensor, index: Tensor) -> Tensor:
     return table.expand(*index.shape, -1).gather(-1, index[..., None])[..., 0]
+
+
+def check_energy_options(normaliser: str, draws: int, evaluation_draws: int, **sizes: float) -> None:
+    """Refuse options of an energy head that make no sense, or that ask for more than a machine has."""
+    if normaliser not in NORMALISERS:
+        raise UserError(f"unknown normaliser {normaliser!r}; {nearest(normaliser, NORMALISERS)}")
+    for option, value in {**sizes, "draws": draws, "evaluation_draws": evaluation_draws}.items():
+        if not value > 0:
+            raise UserError(f"an energy head needs {option} above 0, got {value!r}")
+    if max(draws, evaluation_draws) > MOST_DRAWS:
+        raise UserError(f"an energy head takes {MOST_DRAWS} draws at most, got {max(draws, evaluation_draws)}")
 
 
 @dataclass(eq=False)
@@ -268,15 +329,8 @@ class Energy(Head):
     evaluation_draws: int = 1000
 
     def __post_init__(self) -> None:
-        if self.normaliser not in NORMALISERS:
-            raise UserError(f"unknown normaliser {self.normaliser!r}; {nearest(self.normaliser, NORMALISERS)}")
-        for option in ("components", "latent", "hidden", "limit", "draws", "evaluation_draws"):
-            if not getattr(self, option) > 0:
-                raise UserError(f"an energy head needs {option} above 0, got {getattr(self, option)!r}")
-        if max(self.draws, self.evaluation_draws) > MOST_DRAWS:
-            raise UserError(
-                f"an energy head takes {MOST_DRAWS} draws at most, got {max(self.draws, self.evaluation_draws)}"
-            )
+        sizes = {"components": self.components, "latent": self.latent, "hidden": self.hidden, "limit": self.limit}
+        check_energy_options(self.normaliser, self.draws, self.evaluation_draws, **sizes)
         self.network = EnergyNetwork(self.latent, self.hidden, float(self.limit))
         self.passes: Tensor
         self.register_buffer("passes", torch.zeros((), dtype=torch.int64))  # fresh draws in every pass of training

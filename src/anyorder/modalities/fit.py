@@ -21,6 +21,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.tensor_bytes import check_description
 from anyorder.support.devices import chosen_device
 from anyorder.training.curves import Curve, curves_to
+from anyorder.training.forecast import NOTICEABLE, still_to_gain
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
@@ -136,20 +137,32 @@ def run_fit(
         data=data,
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
-        training=training_facts(core, one, run.seconds),
+        training=training_facts(core, [one], run.seconds),
         scores={"unit": unit, "held_out": one.progress.best},
         **facts,
     )
     return core, card
 
 
-def training_facts(core: AnyOrderModel, one: Trainer | None, seconds: float) -> dict[str, Any]:
-    """What a card says of the training; a model that was only grown has no trainer."""
+def training_facts(
+    core: AnyOrderModel, trainers: Sequence[Trainer], seconds: float, weight: float = 1.0
+) -> dict[str, Any]:
+    """What a card says of the training; a model that was only grown has no trainer, one of folds has several.
+
+    Of several, the steps are those of the longest. ``weight``: that of the networks in the model.
+    """
+    progress = [one.progress for one in trainers]
+    gains = [gain for gain in map(still_to_gain, trainers) if gain is not None]
+    gain = weight * sum(gains) / len(gains) if gains else None
+    # Without a curve that tells, training that ended with its best score may well have ended too soon.
+    unknown = bool(trainers) and gain is None and all(one.best_step == one.step for one in progress)
     return {
-        "steps": one.progress.step if one else 0,
-        "best_step": one.progress.best_step if one else 0,
-        "diverged": one.progress.diverged if one else 0,
-        "interrupted": one.progress.interrupted if one else False,
+        "steps": max((one.step for one in progress), default=0),
+        "best_step": max((one.best_step for one in progress), default=0),
+        "diverged": sum(one.diverged for one in progress),
+        "interrupted": any(one.interrupted for one in progress),
+        "still_improving": unknown or (gain or 0.0) > NOTICEABLE,
+        "expected_gain": None if gain is None else round(gain, 4),
         "seconds": round(seconds, 2),
         "parameters": sum(parameter.numel() for parameter in core.parameters()),
     }

@@ -11,7 +11,7 @@ from anyorder.variables.codecs import Codec
 
 
 def built_head(described: Mapping[str, Any], codec: Codec, components: int) -> Head:
-    """The described head with the levels or the lattice of its variable; ``components`` is the default of mixtures."""
+    """The described head with what its variable decides; ``components`` is the default of mixtures."""
     family = heads.of(described)
     options = option_names(family)
     made = dict(described)
@@ -21,4 +21,6 @@ def built_head(described: Mapping[str, Any], codec: Codec, components: int) -> H
         made["levels"] = len(codec.variable.levels)
     if "lattice" in options and codec.lattice is not None:
         made["lattice"] = codec.lattice
+    if "reach" in options:
+        made["reach"] = codec.reach
     return heads.build(made)

@@ -18,6 +18,7 @@ from torch import Tensor
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.protocols import Canonical, Protocol
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -51,7 +52,7 @@ def log_probs(
     check_room("orders", orders, len(values) + model.variables, "average over fewer, or ask for fewer rows at a time")
     out = np.zeros((orders, len(values)))
     for which, protocol in enumerate(order_protocols(model, orders, seed)):
-        for rows in row_chunks(model, len(values)):
+        for rows in tracked(row_chunks(model, len(values)), len(values)):
             for stage in indicators_first(query.rows(rows).to(model.device), model.schema):
                 steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage))
                 out[which, rows] += steps.double().sum(dim=1).cpu().numpy()

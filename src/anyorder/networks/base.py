@@ -48,8 +48,13 @@ class Heads(Protocol):
     ) -> Float[Tensor, " steps"]:
         """One draw of each variable named."""
 
-    def member_at(self, variable: Int[Tensor, " steps"], generator: torch.Generator | None) -> Int[Tensor, " steps"]:
-        """Where heads are blends: a member for each variable named, drawn by its weight."""
+    def member_at(
+        self,
+        variable: Int[Tensor, " steps"],
+        generator: torch.Generator | None,
+        gates: Float[Tensor, "steps width"] | None = None,
+    ) -> Int[Tensor, " steps"]:
+        """Where heads are blends: a member for each variable named, drawn by its weight given these gates."""
 
     def sample_member_at(
         self,
@@ -59,6 +64,9 @@ class Heads(Protocol):
         generator: torch.Generator | None,
     ) -> Float[Tensor, " steps"]:
         """One draw of each variable named by this member of its blend, from the member's own features."""
+
+    def inside(self) -> Heads:
+        """Where heads are wrapped in compatibilities: those inside, for the features of the network inside."""
 
 
 class Walk(ABC):
@@ -100,6 +108,9 @@ class Network(nn.Module, ABC):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Options by the name of a size."""
+
+    for_short_tables: ClassVar[Mapping[str, Any]] = {}
+    """Options for a table of few rows, for whose folds there are several of these networks."""
 
     encodings: ClassVar[tuple[str, ...]] = ("normal_scores",)
     """The ways to encode the numbers of a table that are worth trying with it."""

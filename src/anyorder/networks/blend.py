@@ -2,6 +2,14 @@
 
 Each member has a layout of its own (its heads read other sizes) and was trained alone; :mod:`anyorder.heads.blend`
 mixes what their heads say. So an ensemble, or a network together with boosted trees, is one model like any other.
+
+Which member to believe depends on what is known: trees are vague about a single known column, a line is honest there.
+Behind the members' features stands what the evidence e adds to the logarithms of their weights for variable i,
+
+    gate_im(e) = a_im (share known - 1/2) + b_im (share told - 1/2) + c_im / (1 + number known),
+
+where the share told counts every known variable by how much it alone tells of i. The gates depend on which variables
+are known and on no value, so every answer stays normalised. :mod:`anyorder.training.gates` learns them.
 """
 
 from __future__ import annotations
@@ -17,12 +25,15 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.base import Heads, Network, Walk
 from anyorder.networks.layout import Layout
-from anyorder.query import Chain
+from anyorder.query import Chain, members
 from anyorder.support.checks import whole
 from anyorder.support.registry import describe
+from anyorder.variables.missingness import without_partner
 
 SEEN_ALL = -1  # the fold of a part that may have seen every row
-MOST_FOLDS = 1000
+MOST_FOLDS = 100
+MOST_GATES, GATE_FEATURES = 100, 3
+STEEPEST = 100.0  # slope of a gate: it could rule out a member altogether
 
 
 @dataclass(eq=False)
@@ -31,7 +42,8 @@ class BlendNetwork(Network):
 
     They are built from that, unless they are ``trained`` already (:meth:`of`). ``folds``: which fold of the
     table each of them has never seen, out of ``fold_count`` (:mod:`anyorder.variables.folds` tells the fold of a row);
-    ``SEEN_ALL`` for one that may have seen every row, and nothing where that is true of all of them.
+    ``SEEN_ALL`` for one that may have seen every row, and nothing where that is true of all of them. ``gates``: how
+    many numbers the evidence adds to the weights, one for each kind of member; 0 where weights are fixed.
     """
 
     name: ClassVar[str] = "blend"
@@ -40,6 +52,7 @@ class BlendNetwork(Network):
     members: tuple[Mapping[str, Any], ...] = ()
     folds: tuple[int, ...] = field(default=(), metadata={"later": True})
     fold_count: int = field(default=1, metadata={"later": True})
+    gates: int = field(default=0, metadata={"later": True})
     trained: InitVar[Sequence[Network] | None] = None
 
     def __post_init__(self, trained: Sequence[Network] | None) -> None:
@@ -54,16 +67,55 @@ class BlendNetwork(Network):
             pairs = zip(self.members, self.layout.members, strict=True)
             trained = [networks.build(member["network"], layout=layout) for member, layout in pairs]
         self.parts = nn.ModuleList(trained)
+        self.gates = whole("gates", self.gates, 0, MOST_GATES)
+        if sum(layout.width for layout in self.layout.members) + self.gates < self.layout.width:
+            raise UserError("the heads of a blend read more features than its members and gates have")
+        if self.gates:
+            variables = self.layout.variables
+            self.slopes: Tensor
+            self.telling: Tensor
+            self.register_buffer("slopes", torch.zeros(variables, self.gates, GATE_FEATURES, dtype=torch.float64))
+            self.register_buffer("telling", torch.zeros(variables, variables, dtype=torch.float64))
         # Without weights of its own (trees alone) the model must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
 
     @classmethod
     def of(
-        cls, layout: Layout, trained: Sequence[Network], folds: Sequence[int] = (), fold_count: int = 1
+        cls,
+        layout: Layout,
+        trained: Sequence[Network],
+        folds: Sequence[int] = (),
+        fold_count: int = 1,
+        slopes: Float[Tensor, "variables gates features"] | None = None,
+        telling: Float[Tensor, "variables variables"] | None = None,
     ) -> BlendNetwork:
-        """These networks, side by side."""
+        """These networks, side by side, with gates of these slopes."""
         described = tuple({"network": describe(network)} for network in trained)
-        return cls(layout, described, tuple(folds) if fold_count > 1 else (), fold_count, trained)
+        gates = 0 if slopes is None else slopes.shape[1]
+        network = cls(layout, described, tuple(folds) if fold_count > 1 else (), fold_count, gates, trained)
+        if slopes is not None and telling is not None:
+            network.slopes.copy_(slopes)
+            network.telling.copy_(telling)
+        return network
+
+    def only(self, numbers: Sequence[int], layout: Layout) -> BlendNetwork:
+        """A view with some of the members alone, which shares their weights and the gates."""
+        parts = self._parts
+        described = tuple(self.members[number] for number in numbers)
+        folds = tuple(self.folds[number] for number in numbers) if self.folds else ()
+        view = BlendNetwork(layout, described, folds, self.fold_count, self.gates, [parts[n] for n in numbers])
+        if self.gates:
+            view.slopes, view.telling = self.slopes, self.telling
+        return view
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        if self.gates and not self.slopes.is_meta:
+            told = self.telling.sum(dim=1)
+            if not bool((self.slopes.abs() <= STEEPEST).all()):
+                raise UserError(f"the slopes of a blend's gates must be numbers up to {STEEPEST}")
+            if not bool((self.telling >= 0).all() and (told <= 1 + 1e-6).all()):
+                raise UserError("what variables tell of each other must be shares of one in all")
 
     @classmethod
     def from_version_1(
@@ -92,7 +144,8 @@ class BlendNetwork(Network):
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
-        return self._joined([part.beside(values, known, prefix) for part in self._parts])
+        blocks = [part.beside(values, known, prefix) for part in self._parts]
+        return self._joined([*blocks, self._gates_beside(known)])
 
     def at(
         self,
@@ -101,36 +154,85 @@ class BlendNetwork(Network):
         target: Int[Tensor, " batch"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
-        return self._joined([part.at(values, known, target, prefix) for part in self._parts])
+        blocks = [part.at(values, known, target, prefix) for part in self._parts]
+        return self._joined([*blocks, self.gates_at(known, target)])
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
-        return self._joined([part.along(values, chain) for part in self._parts])
+        blocks = [part.along(values, chain) for part in self._parts]
+        if not self.gates:
+            return self._joined(blocks)
+        gates = blocks[0].new_zeros(chain.batch, chain.steps, self.gates)
+        for position in range(chain.steps):
+            target = chain.order[:, position]
+            known = without_partner(chain.known_before(position), target, self.layout.partners)
+            gates[:, position] = self.gates_at(known, target.clamp(min=0)).to(gates.dtype)
+        return self._joined([*blocks, gates])
 
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
-        return BlendWalk(self, [part.walk(values, chain) for part in self._parts])
+        return BlendWalk(self, [part.walk(values, chain) for part in self._parts], chain)
+
+    def _gates_beside(self, known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch variables gates"]:
+        """What the evidence adds to the weights, for every variable."""
+        if not self.gates:
+            return torch.zeros(*known.shape, 0, device=known.device)
+        every = gate_features(known, self.telling)
+        return torch.einsum("bvf,vgf->bvg", every, self.slopes).float()
+
+    def gates_at(
+        self, known: Bool[Tensor, "batch variables"], target: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch gates"]:
+        """What the evidence adds to the weights, for one variable a row."""
+        if not self.gates:
+            return torch.zeros(len(known), 0, device=known.device)
+        told = (self.telling[target] * known).sum(dim=1)
+        return torch.einsum("bf,bgf->bg", _gate_features(known, told), self.slopes[target]).float()
 
     def _joined(self, blocks: list[Tensor]) -> Tensor:
         # A head reads from its member's start on, so only the last block may be shorter than its layout's width.
         return torch.cat(blocks, dim=-1)[..., : self.layout.width]
 
 
+def gate_features(
+    known: Bool[Tensor, "batch variables"], telling: Float[Tensor, "variables variables"]
+) -> Float[Tensor, "batch variables features"]:
+    """What the gates of every variable are linear in."""
+    told = known.to(telling.dtype) @ telling.T
+    return _gate_features(known[:, None, :], told)
+
+
+def _gate_features(known: Bool[Tensor, "*batch variables"], told: Float[Tensor, "*batch"]) -> Tensor:
+    count = known.sum(dim=-1).to(told.dtype).expand(told.shape)
+    share = count / max(1, known.shape[-1] - 1)
+    return torch.stack([share - 0.5, told - 0.5, 1 / (1 + count)], dim=-1)
+
+
 class BlendWalk(Walk):
     """The members' walks, in step with each other."""
 
-    def __init__(self, network: BlendNetwork, walks: list[Walk]) -> None:
+    def __init__(self, network: BlendNetwork, walks: list[Walk], chain: Chain) -> None:
         self.network = network
         self.walks = walks
+        self.chain = chain
+        self.known = chain.evidence
+        self.step = 0
 
     def features(self, rows: Tensor | None = None) -> Tensor:
-        return self.network._joined([walk.features(rows) for walk in self.walks])
+        blocks = [walk.features(rows) for walk in self.walks]
+        return self.network._joined([*blocks, self._gates(rows)])
 
     def tell(self, value: Tensor) -> None:
         for walk in self.walks:
             walk.tell(value)
+        self.known = self.known | members(self.chain.order[:, self.step : self.step + 1], self.chain.variables)
+        self.step += 1
 
     def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
         # A draw from a mixture is a draw from one member: only that one has to be asked.
-        member = heads.member_at(target, generator)
+        gates = None
+        if self.network.gates:
+            own = self._gates(rows)
+            gates = torch.nn.functional.pad(own, (self.network.layout.width - own.shape[1], 0))
+        member = heads.member_at(target, generator, gates)
         drawn = torch.zeros(len(rows), device=target.device)
         for number, walk in enumerate(self.walks):
             here = (member == number).nonzero()[:, 0]
@@ -138,3 +240,9 @@ class BlendWalk(Walk):
                 part = heads.sample_member_at(number, walk.features(rows[here]), target[here], generator)
                 drawn = drawn.to(part.dtype).index_put((here,), part)
         return drawn
+
+    def _gates(self, rows: Tensor | None) -> Tensor:
+        here: Tensor | slice = slice(None) if rows is None else rows
+        target = self.chain.order[here, self.step]
+        known = without_partner(self.known[here], target, self.network.layout.partners)
+        return self.network.gates_at(known, target.clamp(min=0))

@@ -43,7 +43,7 @@ def conditional_moments(
         if 8 * len(sets) <= len(known) and len(sets) <= FEW:
             rows = which.argsort(stable=True).split(counts.tolist())
             return _moments_by_set(mean, covariance, values, sets, rows)
-    location, cross = _conditional(mean, covariance, values, known)
+    location, cross = conditional_cross(mean, covariance, values, known)
     marginal = covariance.diagonal()
     variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
     return location, variance.sqrt()
@@ -112,7 +112,12 @@ def _sum_before(terms: Tensor) -> Tensor:
     return torch.cat([torch.zeros_like(terms[:, :1]), terms[:, :-1].cumsum(dim=1)], dim=1)
 
 
-def _conditional(mean: Tensor, covariance: Tensor, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+def conditional_cross(
+    mean: Float[Tensor, " variables"],
+    covariance: Float[Tensor, "variables variables"],
+    values: Float[Tensor, "batch variables"],
+    known: Bool[Tensor, "batch variables"],
+) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables variables"]]:
     """The conditional mean, and L^-1 Sigma_{known, all} for the Cholesky factor L of each row's known block."""
     inside = known.to(covariance.dtype)
     # The covariance of the known block, with an identity for the rest: one Cholesky for ragged sets.
@@ -159,17 +164,42 @@ def fit_moments(
 
 def _expected(mean: Tensor, covariance: Tensor, values: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
     """The E step: filled values, and the sum over rows of the covariance of what was filled."""
+    few = 2 * (~observed).sum(dim=1) <= len(mean)
     filled = torch.empty_like(values)
-    uncertainty = torch.zeros_like(covariance)
-    for part in torch.arange(len(values)).split(max(1, NUMBERS_AT_ONCE // covariance.numel())):
+    filled[few], uncertainty = _expected_few(mean, covariance, values[few], observed[few])
+    for part in (~few).nonzero()[:, 0].split(max(1, NUMBERS_AT_ONCE // covariance.numel())):
         known = observed[part]
-        location, cross = _conditional(mean, covariance, values[part], known)
+        location, cross = conditional_cross(mean, covariance, values[part], known)
         filled[part] = torch.where(known, values[part], location)
         absent = (~known).to(covariance.dtype)
         # cov(absent | present) = cov - cross^T cross on the absent block of each row, summed over rows.
         left = torch.einsum("bi,bj->ij", absent, absent) * covariance
         cross = cross * absent[:, None, :]
         uncertainty += left - torch.einsum("bki,bkj->ij", cross, cross)
+    return filled, uncertainty
+
+
+def _expected_few(mean: Tensor, covariance: Tensor, values: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+    """The E step where few cells of each row are absent: with the precision Q, their covariance is the inverse of Q_aa.
+
+    A factor is then no larger than the most cells that a row lacks, and with none of them nothing is left to do.
+    """
+    precision = torch.cholesky_inverse(torch.linalg.cholesky(covariance))
+    most = int((~observed).sum(dim=1).max()) if len(observed) else 0
+    filled, uncertainty = values.clone(), torch.zeros_like(covariance)
+    for part in torch.arange(len(values)).split(max(1, NUMBERS_AT_ONCE // max(most**2, len(mean)))):
+        absent = ~observed[part]
+        index = absent.int().argsort(dim=1, descending=True, stable=True)[:, :most]
+        inside = absent.gather(1, index).to(covariance.dtype)
+        both = inside[:, :, None] * inside[:, None, :]
+        block = precision[index[:, :, None], index[:, None, :]] * both + torch.diag_embed(1 - inside)
+        factor = torch.linalg.cholesky(block)
+        centred = (values[part] - mean).where(~absent, 0.0)
+        pull = (centred @ precision).gather(1, index) * inside
+        there = mean[index] - torch.cholesky_solve(pull[:, :, None], factor)[:, :, 0]
+        filled[part] = filled[part].scatter(1, index, torch.where(inside > 0, there, values[part].gather(1, index)))
+        spread = torch.cholesky_inverse(factor) * both
+        uncertainty.index_put_((index[:, :, None], index[:, None, :]), spread, accumulate=True)
     return filled, uncertainty
 
 

@@ -50,6 +50,8 @@ class ResidualMLP(MaskNetwork):
     dropout: float = 0.1
     expert: bool = False
 
+    for_short_tables: ClassVar[Mapping[str, Any]] = {"width": 128}
+
     # Untrained, the expert is the best Gaussian of the columns as they are encoded: worth it once they are bent to
     # normals, and once there are two of them.
     encodings: ClassVar[tuple[str, ...]] = ("standard", "normal_scores")
@@ -128,6 +130,19 @@ class ResidualMLP(MaskNetwork):
             moments = conditional_moments(self.mean, self.covariance, values[:, real], known[:, real])
         return self._features(values, known, moments)
 
+    def at(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        target: Int[Tensor, " batch"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch width"]:
+        values = self._near(values, known)
+        moments = None
+        if self.expert:
+            moments = conditional_moments(self.mean, self.covariance, values[:, self.real], known[:, self.real])
+        return self._features_of(values, known, moments, target)
+
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
         if not self.expert or chain.steps == 0 or self._asks_partner_of_real(chain):
             return super().along(values, chain)
@@ -152,7 +167,7 @@ class ResidualMLP(MaskNetwork):
 
         def answer(step: Step) -> Tensor:
             here = (location[step.row, step.position], deviation[step.row, step.position])
-            return chosen(self._features(values[step.row], step.known, here), step.target)
+            return self._features_of(values[step.row], step.known, here, step.target)
 
         return self.unrolled(chain, answer)
 
@@ -167,6 +182,42 @@ class ResidualMLP(MaskNetwork):
         moments: tuple[Float[Tensor, "batch reals"], Float[Tensor, "batch reals"]] | None,
     ) -> Float[Tensor, "batch variables width"]:
         """Features given the expert's mean and deviation of every real variable, if there is an expert."""
+        hidden, location, deviation = self._hidden(values, known, moments)
+        flat = self.leave(hidden)
+        spread = F.pad(flat, (0, 1)).index_select(1, self.feature_index.flatten())
+        features: Tensor = spread.unflatten(1, self.feature_index.shape)
+        if location is not None and deviation is not None:
+            scale = deviation[..., None]
+            features = torch.where(self.location_features, location[..., None] + scale * features, features)
+            features = torch.where(self.scale_features, features + scale.log(), features)
+        return features
+
+    def _features_of(
+        self, values: Tensor, known: Tensor, moments: tuple[Tensor, Tensor] | None, target: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width"]:
+        """Features of one variable of each row. Those of the others are not even computed, unless for a gradient."""
+        if torch.is_grad_enabled():
+            return chosen(self._features(values, known, moments), target)
+        hidden, location, deviation = self._hidden(values, known, moments)
+        features = hidden.new_zeros(len(target), self.layout.width)
+        for variable in target.unique().tolist():
+            rows = (target == variable).nonzero()[:, 0]
+            size = self.layout.sizes[variable]
+            mine = slice(start := int(self.feature_index[variable, 0]), start + size)
+            features[rows, :size] = F.linear(hidden[rows], self.leave.weight[mine], self.leave.bias[mine])
+        if location is not None and deviation is not None:
+            here = target[:, None]
+            scale = deviation.gather(1, here)
+            features = torch.where(
+                self.location_features[target], location.gather(1, here) + scale * features, features
+            )
+            features = torch.where(self.scale_features[target], features + scale.log(), features)
+        return features
+
+    def _hidden(
+        self, values: Tensor, known: Tensor, moments: tuple[Tensor, Tensor] | None
+    ) -> tuple[Float[Tensor, "batch trunk"], Tensor | None, Tensor | None]:
+        """What the last layer reads, and the expert's location and deviation of every variable."""
         dtype = self.enter.weight.dtype
         values = values.where(known, 0.0).to(dtype)
         bits = known.to(dtype)
@@ -178,20 +229,14 @@ class ResidualMLP(MaskNetwork):
         entries = values.new_zeros(len(values), slots)
         entries = entries.scatter(1, index, values.where(self.real, 1.0) * bits)
         inputs = [entries, bits]
+        location = deviation = None
         if moments is not None:
             location, deviation = (self._spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
             inputs += [location[:, self.real], deviation.where(~known, 0.0)[:, self.real]]
         hidden = self.enter(torch.cat(inputs, dim=1))
         for block in self.trunk:
             hidden = block(hidden)
-        flat = self.leave(F.gelu(self.norm(hidden)))
-        spread = F.pad(flat, (0, 1)).index_select(1, self.feature_index.flatten())
-        features: Tensor = spread.unflatten(1, self.feature_index.shape)
-        if moments is not None:
-            scale = deviation[..., None]
-            features = torch.where(self.location_features, location[..., None] + scale * features, features)
-            features = torch.where(self.scale_features, features + scale.log(), features)
-        return features
+        return F.gelu(self.norm(hidden)), location, deviation
 
     def _spread(self, reals: Tensor, fill: float) -> Tensor:
         """Numbers of the real variables as numbers of all variables, ``fill`` at the others."""

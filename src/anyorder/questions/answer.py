@@ -22,9 +22,10 @@ from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.support.checks import check_level, checked_seed, inside, whole
 from anyorder.support.memory import check_room
+from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST
-from anyorder.variables.schema import Variable
+from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
 
@@ -74,6 +75,7 @@ class Answer:
         low, middle, high = self.quantile([0.05, 0.5, 0.95])
         return f"Answer({self.variable.name}: median {_short(middle)}, 90 % in {_short(low)} .. {_short(high)})"
 
+    @answering
     def log_prob(self, value: Any) -> Any:
         """The log-density per unit of the data (per day for times), or the log-probability of a level or whole number.
 
@@ -117,6 +119,7 @@ class Answer:
         density = np.exp(self.log_prob(value))
         return Estimate(float(density)) if single(value) else density
 
+    @answering
     def cdf(self, value: Any) -> Any:
         """P(variable <= value), for a variable with an order.
 
@@ -135,10 +138,11 @@ class Answer:
         >>> price.cdf(20.0) < price.cdf(50.0)
         True
         """
-        self._needs_order("cdf")
+        check_order(self.variable, "cdf")
         at = self._distribution.cdf(torch.as_tensor(self._encode(value))[:, None])[:, 0].double().numpy()
         return Estimate(float(at[0])) if single(value) else at
 
+    @answering
     def quantile(self, level: ArrayLike) -> Any:
         """The least value whose cdf reaches a level, for a variable with an order.
 
@@ -157,15 +161,7 @@ class Answer:
         >>> bool(low < high)
         True
         """
-        self._needs_order("quantile")
-        try:
-            levels = np.asarray(level, dtype=float)
-        except (TypeError, ValueError):
-            raise UserError(f"quantile levels are numbers between 0 and 1, got {level!r}") from None
-        if not bool(((levels >= 0) & (levels <= 1)).all()):
-            raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
-        if self.variable.kind in ("integer", "datetime") and bool(((levels == 0) | (levels == 1)).any()):
-            raise UserError(f"{self.variable.name!r} has no least or greatest value; ask for levels inside 0 and 1")
+        levels = checked_levels(self.variable, level)
         at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
         values = self._decode(at.double().numpy())
         return values[0] if levels.ndim == 0 else values
@@ -212,6 +208,7 @@ class Answer:
         low, high = self.quantile(central_levels(level))
         return low, high
 
+    @answering
     def mean(self) -> Any:
         """The expectation in the units of the data; a time for a datetime.
 
@@ -224,10 +221,11 @@ class Answer:
         >>> model.given(rooms=4)["price"].mean() < model.given(rooms=8)["price"].mean()
         True
         """
-        self._needs_order("mean", distance=True)
+        check_order(self.variable, "mean", distance=True)
         mean = self._moment(1)
         return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
 
+    @answering
     def std(self) -> Estimate:
         """The standard deviation in the units of the data; days for a datetime.
 
@@ -240,10 +238,11 @@ class Answer:
         >>> model.given(rooms=6)["price"].std() < model["price"].std()
         True
         """
-        self._needs_order("std", distance=True)
+        check_order(self.variable, "std", distance=True)
         mean = self._moment(1)
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
+    @answering
     def probs(self) -> dict[Any, float]:
         """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
 
@@ -277,6 +276,7 @@ class Answer:
             return dict(zip(map(repr, levels), found, strict=True))
         return dict(zip(levels, found, strict=True))
 
+    @answering
     def mode(self) -> Any:
         """The most probable level or atom; else the point of highest density on a fine grid of quantiles.
 
@@ -304,6 +304,7 @@ class Answer:
         found = self.probs() if self.kind == "spiked" else {}
         return {atom: probability for atom, probability in found.items() if probability > 0}
 
+    @answering
     def hdi(self, level: float = 0.9) -> list[Any]:
         """The smallest set that holds the variable with this probability.
 
@@ -325,6 +326,7 @@ class Answer:
         """
         return highest_density(self, level)
 
+    @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of equal probability: for plots and grids.
 
@@ -348,6 +350,7 @@ class Answer:
         levels = torch.as_tensor(fine_levels(count, left_out))
         return np.asarray(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
+    @answering
     def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(variable <= value) for model values; :meth:`cdf` takes values in the units of the data.
 
@@ -431,6 +434,7 @@ class Answer:
         """
         return self._encoding.measure(self.variable.name, model)
 
+    @answering
     def entropy(self) -> Estimate:
         """The entropy in nats; differential, in the units of the data, where the variable is continuous.
 
@@ -451,6 +455,7 @@ class Answer:
         shift = self._distribution.expect(lambda z: torch.as_tensor(self._log_slope(z.double().numpy())))
         return Estimate(nats - float(shift[0]))
 
+    @answering
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         """Independent draws of this variable. For rows of several variables use :meth:`Conditional.sample`.
 
@@ -474,7 +479,7 @@ class Answer:
         check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
-        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
+        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy(), recorded=True)
 
     def _moment(self, power: int, centre: float = 0.0) -> float:
         name = self.variable.name
@@ -496,19 +501,35 @@ class Answer:
             raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
         return model
 
-    def _decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
-        return np.asarray(self._encoding.decode_column(self.variable.name, model))
+    def _decode(self, model: NDArray[np.float64], *, recorded: bool = False) -> NDArray[Any]:
+        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=recorded))
 
-    def _needs_order(self, what: str, *, distance: bool = False) -> None:
-        if distance and self.variable.kind == "ordinal":
-            raise UserError(
-                f"{self.variable.name!r} is ordinal: its levels have an order but no distance, so no {what}; "
-                "ask for median() or probs()"
-            )
-        if self.variable.kind in ("categorical", "boolean"):
-            raise UserError(
-                f"{self.variable.name!r} is {self.kind}: its levels have no order, so no {what}; ask for probs()"
-            )
+
+def check_order(variable: Variable, what: str, *, distance: bool = False) -> None:
+    """Refuse to ask a variable without an order, or without distances, for what needs one."""
+    if distance and variable.kind is Kind.ORDINAL:
+        raise UserError(
+            f"{variable.name!r} is ordinal: its levels have an order but no distance, so no {what}; "
+            "ask for median() or probs()"
+        )
+    if variable.kind in (Kind.CATEGORICAL, Kind.BOOLEAN):
+        raise UserError(
+            f"{variable.name!r} is {variable.kind}: its levels have no order, so no {what}; ask for probs()"
+        )
+
+
+def checked_levels(variable: Variable, level: ArrayLike) -> NDArray[np.float64]:
+    """Levels at which this variable has quantiles, as an array."""
+    check_order(variable, "quantile")
+    try:
+        levels = np.asarray(level, dtype=float)
+    except (TypeError, ValueError):
+        raise UserError(f"quantile levels are numbers between 0 and 1, got {level!r}") from None
+    if not bool(((levels >= 0) & (levels <= 1)).all()):
+        raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
+    if variable.kind in (Kind.INTEGER, Kind.DATETIME) and bool(((levels == 0) | (levels == 1)).any()):
+        raise UserError(f"{variable.name!r} has no least or greatest value; ask for levels inside 0 and 1")
+    return levels
 
 
 def central_levels(level: float) -> tuple[float, float]:
@@ -519,10 +540,14 @@ def central_levels(level: float) -> tuple[float, float]:
 
 def as_time(days: float, variable: Variable) -> pd.Timestamp:
     """Days since 1970 as a time on the variable's clock."""
-    inside = np.array([days]).clip(EARLIEST, LATEST)
+    return as_times(np.array([days]), variable)[0]
+
+
+def as_times(days: NDArray[np.float64], variable: Variable) -> pd.DatetimeIndex:
+    """Days since 1970 as times on the variable's clock."""
     # Whole days are counted on the wall clock of the zone, finer times since 1970 everywhere.
-    microseconds = np.rint(inside * MICROSECONDS_PER_DAY).astype(np.int64)
-    return from_ticks(microseconds, variable.zone, wall=variable.resolution == "day")[0]
+    microseconds = np.rint(days.clip(EARLIEST, LATEST) * MICROSECONDS_PER_DAY).astype(np.int64)
+    return from_ticks(microseconds, variable.zone, wall=variable.resolution == "day")
 
 
 def single(value: Any) -> bool:

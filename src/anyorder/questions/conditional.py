@@ -76,7 +76,7 @@ class Conditional:
 
     Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` and
     :meth:`TableModel.asking <anyorder.modalities.tables.model.TableModel.asking>`. Nothing runs until a number is asked
-    for. It is one question: for many rows, ``fill`` and ``log_prob`` of the model are much faster than a loop.
+    for. It is one question: for many rows, give a frame, which is much faster than a loop.
 
     Parameters
     ----------

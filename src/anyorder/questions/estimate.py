@@ -1,14 +1,17 @@
-"""Estimate: a number with the standard error of its computation.
+"""Estimate: a number with the standard error of its computation, and the model's own doubt about it.
 
 It *is* a float, so it goes wherever a float goes; beside its value it carries the standard error (0 where the
-answer is exact) and the method in words. The error is that of the arithmetic, not of the model: a wrong
-model gives wrong answers with a standard error of zero.
+answer is exact) and the method in words. The standard error is that of the arithmetic, not of the model. The doubt is
+how far the model's own parts, or two ways through it to the same answer, are apart: it takes several answers to find,
+so it is found when it is asked for or printed. A model that is wrong in all its parts has no doubt of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,17 +25,19 @@ EXACT = "exact"
 class Estimate(float):
     """A number with the standard error of its computation. It is a float, and goes wherever a float goes.
 
-    The error is that of the arithmetic, not of the model: a wrong model gives wrong answers with an error of zero.
-    Arithmetic on estimates gives plain floats.
+    The standard error is that of the arithmetic, not of the model; :attr:`doubt` is the model's own. A model that is
+    wrong as a whole gives wrong answers without either. Arithmetic on estimates gives plain floats.
 
     Parameters
     ----------
     value
         The number.
     standard_error
-        0 where the answer is exact.
+        0 where the answer is exact for this model.
     method
         How it was found, in words.
+    doubted
+        The doubt, or a function that finds it.
 
     Examples
     --------
@@ -47,17 +52,34 @@ class Estimate(float):
     value: float
     standard_error: float = 0.0
     method: str = EXACT
+    doubted: float | Callable[[], float] = 0.0
 
-    def __new__(cls, value: float, standard_error: float = 0.0, method: str = EXACT) -> Estimate:
+    def __new__(
+        cls,
+        value: float,
+        standard_error: float = 0.0,
+        method: str = EXACT,
+        doubted: float | Callable[[], float] = 0.0,
+    ) -> Estimate:
         return super().__new__(cls, value)
 
     @property
     def exact(self) -> bool:
-        """Whether it is free of sampling error."""
+        """Whether it is free of sampling error: exact for this model, which may have its doubts."""
         return self.standard_error == 0.0
 
+    @cached_property
+    def doubt(self) -> float:
+        """How far the model's own parts are apart about it, as a standard deviation; 0 where there is but one part."""
+        return self.doubted() if callable(self.doubted) else self.doubted
+
+    @property
+    def error(self) -> float:
+        """Standard error and doubt together: what stands behind a ±."""
+        return math.hypot(self.standard_error, self.doubt)
+
     def interval(self, deviations: float = 1.96) -> tuple[float, float]:
-        """The value minus and plus so many standard errors.
+        """The value minus and plus so many times its :attr:`error`.
 
         Parameters
         ----------
@@ -73,18 +95,22 @@ class Estimate(float):
         >>> ao.Estimate(2.0, 0.5).interval(2)
         (1.0, 3.0)
         """
-        return self.value - deviations * self.standard_error, self.value + deviations * self.standard_error
+        return self.value - deviations * self.error, self.value + deviations * self.error
 
     def __repr__(self) -> str:
-        return float.__repr__(self) if self.exact else f"{self.value:.6g} ± {self.standard_error:.2g} ({self.method})"
+        if not self.error:
+            return float.__repr__(self)
+        method = f"{EXACT} for this model" if self.exact else self.method
+        own = f"; its own doubt {self.doubt:.2g}" if self.doubt else ""
+        return f"{self.value:.6g} ± {self.error:.2g} ({method}{own})"
 
     __str__ = __repr__
 
-    def __reduce__(self) -> Any:  # a copy keeps the error: a bare float's own copy would lose it
-        return Estimate, (self.value, self.standard_error, self.method)
+    def __reduce__(self) -> Any:  # a copy keeps the errors: a bare float's own copy would lose them
+        return Estimate, (self.value, self.standard_error, self.method, self.doubt)
 
     def to_json(self) -> dict[str, Any]:
-        """Value, standard error and method as plain values; a number that is not finite becomes None.
+        """Value, standard error, doubt and method as plain values; a number that is not finite becomes None.
 
         Returns
         -------
@@ -93,11 +119,11 @@ class Estimate(float):
         Examples
         --------
         >>> ao.Estimate(2.0).to_json()
-        {'value': 2.0, 'standard_error': 0.0, 'method': 'exact'}
+        {'value': 2.0, 'standard_error': 0.0, 'doubt': 0.0, 'method': 'exact'}
         """
+        numbers = {"value": self.value, "standard_error": self.standard_error, "doubt": self.doubt}
         return {
-            "value": self.value if math.isfinite(self.value) else None,
-            "standard_error": self.standard_error if math.isfinite(self.standard_error) else None,
+            **{name: number if math.isfinite(number) else None for name, number in numbers.items()},
             "method": self.method,
         }
 

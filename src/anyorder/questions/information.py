@@ -1,10 +1,11 @@
 r"""Entropy and mutual information, in nats: how much there is to learn, and how much one part tells of another.
 
-$$H(x_{1..k} \mid e) = \sum_t E\,[H(x_t \mid e, x_{<t})], \qquad I(a; b \mid e) = H(b \mid e) - E_a[H(b \mid a, e)].$$
+$$H(x_{1..k} \mid e) = \sum_t E\,[H(x_t \mid e, x_{<t})], \qquad
+I(a; b \mid e) = E_a\,\mathrm{KL}(p(b \mid a, e) \,\|\, E_a\, p(b \mid a, e)).$$
 
 The inner entropies are exact one-dimensional ones; only the outer mean is over the model's own draws. One variable
-alone needs no draws. Information is what :mod:`anyorder.questions.gains` calls a gain; under ranges densities are those
-of the weighted mixture.
+alone needs no draws. Information is what :mod:`anyorder.questions.gains` calls a gain: never negative, the same both
+ways round, and what the two ways differ by is told as doubt. Under ranges densities are those of the weighted mixture.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws as joint_draws
 from anyorder.query import Query
 from anyorder.questions.estimate import Estimate, mean_of
-from anyorder.questions.gains import Goal, expected_gains
+from anyorder.questions.gains import Goal, expected_gains, ranged_gains
 from anyorder.questions.particles import doubled
 from anyorder.questions.uncertainty import Entropy
 from anyorder.support.randomness import seed_further
@@ -34,8 +35,10 @@ from anyorder.support.threads import answering
 if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional
 
-POOL = 256  # draws of the ranges behind a pooled density
-ROWS = 256  # points at which it is taken
+POOL = 128  # draws of the ranges behind a pooled density
+ROWS = 128  # points at which it is taken
+MOST_DRAWS, MOST_LISTED = 256, 512  # answers of one side of mutual information that are drawn, or listed
+ROWS_OF_RANGES, DRAWS_IN_RANGES = 32, 64  # the same under ranges, and the rows that stand for them
 
 
 def joint_entropy(conditional: Conditional, names: Sequence[str]) -> Estimate:
@@ -60,15 +63,15 @@ def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequ
         raise UserError(f"{conditional.model.schema.names[index]!r} is given; ask for another variable")
     if not first or not second or set(first) & set(second):
         raise UserError("mutual information is asked of two sets of different variables, as in I(price; tax, age)")
+    goal, model, seed = Goal(tuple(second), Entropy()), conditional.model, conditional.seed
+    draws = min(conditional.draws, MOST_DRAWS)
     if conditional.ranged:
-        rows = _pooled_rows(conditional, first + second)
-        both, alone, rest = (_pooled(conditional, rows, asked) for asked in (first + second, first, second))
-        return mean_of(both - alone - rest, f"pooled draws ({ROWS} of {POOL})")
-    if len(second) > 1 and len(first) == 1:  # the same in theory; the inner entropy of one variable is exact
-        first, second = second, first
-    row, known = conditional.exact
-    goal = Goal(tuple(second), Entropy())
-    found = expected_gains(conditional.model, row, known, goal, [tuple(first)], conditional.draws, conditional.seed)
+        rows = min(conditional.draws, ROWS_OF_RANGES)
+        found = ranged_gains(
+            model, conditional.particles(), goal, [tuple(first)], rows, min(draws, DRAWS_IN_RANGES), seed
+        )
+    else:
+        found = expected_gains(model, *conditional.exact, goal, [tuple(first)], draws, seed, list_up_to=MOST_LISTED)
     return found[0].estimate()
 
 

@@ -25,6 +25,7 @@ from anyorder.questions.events import event_region
 from anyorder.questions.grammar import parse_evidence
 from anyorder.questions.particles import Particles, members, ranged_draws
 from anyorder.questions.range_answer import RangedAnswer
+from anyorder.support.threads import answering
 
 DRAWS = 2000
 FEW = 0.2  # effective draws a row below which samples are said to repeat each other
@@ -91,6 +92,7 @@ class Ranged:
         mixture = Weighted(cut, _normal(weighed.log_weights))
         return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
 
+    @answering
     def probability(self, event: Mapping[str, Any], exact: Mapping[int, float]) -> Estimate:
         """P(event | evidence), jointly."""
         wanted: dict[int, Region] = {}

@@ -23,6 +23,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import whole
 from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
@@ -75,10 +76,10 @@ def cell_scores(
     # Indicators of missing cells are evidence about the others, but no cells of the user's.
     cells_of = np.array([not variable.indicates for variable in model.schema.variables])
     nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
-    for start in range(0, len(values), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
+    parts = (slice(start, start + ROWS_AT_ONCE) for start in range(0, len(values), ROWS_AT_ONCE))
+    for part in tracked(parts, len(values)):
         row, cells = _leave_one_out(model, values[part], observed[part], observed[part] & cells_of)
-        position = (start + row[cells.row], cells.variable)
+        position = (part.start + row[cells.row], cells.variable)
         nats[position], tail[position] = -cells.log_prob, cells.tail()
     names = list(np.array(model.schema.names, dtype=object)[cells_of])
     scores, tails = (pd.DataFrame(part[:, cells_of], index=frame.index, columns=names) for part in (nats, tail))

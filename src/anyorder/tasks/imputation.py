@@ -13,6 +13,7 @@ import torch
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
@@ -27,7 +28,7 @@ def fill_point(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refu
     """``frame`` with each unknown cell at its conditional mean or most probable level."""
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     best = np.zeros_like(values)
-    for rows in row_chunks(model, len(values)):
+    for rows in tracked(row_chunks(model, len(values)), len(values)):
         if not observed[rows].all():
             best[rows] = _best(model, torch.as_tensor(values[rows]), torch.as_tensor(observed[rows]))
     return _merged(model, frame, np.where(observed, values, best), observed, strange)
@@ -45,10 +46,11 @@ def fill_draws(
     holes = np.argsort(unknown, kind="stable")[np.searchsorted(np.sort(unknown), 1) :]
     drawn = np.repeat(values[None], count, axis=0)
     at_once = max(1, DRAWN_AT_ONCE // count)
-    for start in range(0, len(holes), at_once):
-        rows = np.repeat(holes[start : start + at_once], count)
+    parts = (slice(start, start + at_once) for start in range(0, len(holes), at_once))
+    for part in tracked(parts, len(holes)):
+        rows = np.repeat(holes[part], count)
         known = torch.as_tensor(observed[rows])
-        own = seed_further(seed * 1_000_003, start)  # for every part, so that no two parts draw alike
+        own = seed_further(seed * 1_000_003, part.start)  # for every part, so that no two parts draw alike
         completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=own)
         drawn[np.tile(np.arange(count), len(rows) // count), rows] = completed
     return [_merged(model, frame, one, observed, strange) for one in drawn]

@@ -1,7 +1,9 @@
 """One model out of several: members are weighted for every variable by what they say about held-out cells.
 
-p(x_i | x_e) = sum_m w_im p_m(x_i | x_e), with the weights w_i by EM on the log-probabilities of cells that no
-member has seen. Since every factor of a chain is normalised, so is the whole, and each answer stays exact.
+p(x_i | x_e) = sum_m w_im(e) p_m(x_i | x_e), with weights that depend on what is known (:mod:`.gates`) and are learned
+from the log-probabilities of cells that no member has seen. Since every factor of a chain is normalised, so is the
+whole, and each answer stays exact. Members are asked what people ask: random sets of known cells of every size, a
+single column given all the others, and all columns given one or two.
 """
 
 from __future__ import annotations
@@ -12,23 +14,26 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.heads import Head
-from anyorder.heads.blend import Blend, blend_weights
+from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
-from anyorder.networks.blend import SEEN_ALL, BlendNetwork
+from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
+from anyorder.training.gates import Gates, JudgedCells, fit_gates, telling_shares
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
+from anyorder.variables.missingness import without_partner
 
 QUESTIONS = 4_000  # questions about held-out rows by which members are weighed,
 QUESTION_CELLS = 100_000  # but no more than fit into so many cells
-PRIOR_ROWS = 4.0  # held-out rows that a variable's own weights must outweigh, against those of all variables
+# How much the questions count that know a random set, one or two cells, and all but one: rows of each row.
+RANDOM, FEW, ALL = 0.5, 0.25, 0.5
 LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
 
 
@@ -44,6 +49,22 @@ class Member:
     final: list[AnyOrderModel]
 
 
+@dataclass(frozen=True)
+class Questions:
+    """Rows of a held-out set, which of their cells are known, and how much each asked one counts."""
+
+    rows: Rows
+    known: Bool[Tensor, "questions variables"]
+    counts: Float[Tensor, "questions variables"]
+    single: bool = False  # whether each question is about one cell, so that only that variable has to be answered
+
+    @property
+    def cells(self) -> tuple[Int[Tensor, " cells"], Int[Tensor, " cells"]]:
+        """The question and the variable of each asked cell."""
+        question, variable = (self.counts > 0).nonzero(as_tuple=True)
+        return question, variable
+
+
 def blend(
     encoding: Encoding, protocol: Any, members: list[Member], held_out: list[Rows], seed: int, folds: int = 1
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
@@ -51,51 +72,84 @@ def blend(
 
     With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
     """
-    sets = [_asked(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
-    asked = _joined([rows for rows, _, _ in sets])
-    weight = torch.cat([weight for _, _, weight in sets])
-    rows = sum(map(len, held_out))
-    log_probs = np.stack(
-        [
-            np.concatenate(
-                [
-                    _log_probs(trial, each.values, known)
-                    for trial, (each, known, _) in zip(member.trials, sets, strict=True)
-                ]
-            )
-            for member in members
-        ]
-    )
-    # A member that answers NaN about a variable has no say in it: NaN loses every comparison.
-    broken = np.isnan(log_probs).any(axis=1)
-    if broken.all(axis=0).any():
-        names = [name for name, none in zip(encoding.schema.names, broken.all(axis=0), strict=True) if none]
+    variables = len(encoding.codecs)
+    levels = tuple(head.levels for head in (members[0].trials[0].heads.of(number) for number in range(variables)))
+    together = _joined(held_out)
+    telling = telling_shares(together.values, together.observed, levels)
+    sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
+    cells = judged(members, sets, telling)
+    broken = _broken(cells, variables)
+    if bool(broken.all(dim=0).any()):
+        names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
         raise UserError(f"no model can score held-out cells of {', '.join(names)}; look for absurd values there")
-    log_probs = np.where(broken[:, None, :], FLOOR, log_probs)
-    weights = _weights(log_probs, weight.numpy(), rows)
-    weights[broken | (weights < LEAST_WEIGHT)] = 0
-    weights[:, weights.sum(axis=0) == 0] = ~broken[:, weights.sum(axis=0) == 0]
-    weights /= weights.sum(axis=0)
+    cells = JudgedCells(
+        cells.nats.masked_fill(broken[:, cells.variable], FLOOR), cells.variable, cells.features, cells.counts
+    )
+    gates = _pruned(fit_gates(cells, variables), cells, broken)
+    scores = _scores(members, gates, cells, sets)
+    weights = gates.log_weights.exp().T.numpy()
     kept = [number for number in range(len(members)) if weights[number].any()]
-    shift = asked.log_det.double().numpy()
-    scores = {
-        "members": {member.label: _mean(log_probs[number] + shift, weight) for number, member in enumerate(members)},
-        "weights": {member.label: float(weights[number].mean()) for number, member in enumerate(members)},
-        "held_out": _mean(_mixture(log_probs, weights) + shift, weight),
-    }
     parts = [model for number in kept for model in members[number].final]
-    shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
     if len(parts) == 1:
         return parts[0], scores
-    numbers = [number if folds > 1 else SEEN_ALL for kind in kept for number in range(len(members[kind].final))]
-    starts = np.concatenate([[0], np.cumsum([part.network.layout.width for part in parts])[:-1]]).tolist()
+    shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
+    widths = np.cumsum([0, *(part.network.layout.width for part in parts)]).tolist()
+    gate = [widths[-1] + kind for kind, number in enumerate(kept) for _ in members[number].final]
     heads: list[Head] = [
-        Blend(tuple(part.heads.of(variable) for part in parts), tuple(shares[:, variable].tolist()), tuple(starts))
-        for variable in range(len(encoding.codecs))
+        Blend(
+            tuple(part.heads.of(variable) for part in parts),
+            tuple(shares[:, variable].tolist()),
+            tuple(widths[:-1]),
+            tuple(gate) if len(kept) > 1 else (),
+        )
+        for variable in range(variables)
     ]
-    layout = layout_of(encoding.schema, heads)
-    network = BlendNetwork.of(layout, [part.network for part in parts], numbers, folds)
+    numbers = [number if folds > 1 else SEEN_ALL for kind in kept for number in range(len(members[kind].final))]
+    network = BlendNetwork.of(
+        layout_of(encoding.schema, heads),
+        [part.network for part in parts],
+        numbers,
+        folds,
+        gates.slopes[:, kept] if len(kept) > 1 else None,
+        telling,
+    )
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
+
+
+def _broken(cells: JudgedCells, variables: int) -> Bool[Tensor, "members variables"]:
+    """Where a member answers NaN about a variable: it has no say in it, since NaN loses every comparison."""
+    lost = cells.nats.isnan().double()
+    return torch.zeros(len(lost), variables, dtype=torch.float64).index_add(1, cells.variable, lost) > 0
+
+
+def _pruned(gates: Gates, cells: JudgedCells, broken: Bool[Tensor, "members variables"]) -> Gates:
+    """The gates without the members that count for next to nothing, variable by variable."""
+    sums = torch.zeros_like(gates.log_weights).index_add(
+        0, cells.variable, cells.counts[:, None] * gates.weights(cells).exp()
+    )
+    total = torch.zeros(len(sums), dtype=torch.float64).index_add(0, cells.variable, cells.counts)[:, None]
+    mean = torch.where(total > 0, sums / total.clamp(min=1e-12), gates.log_weights.exp())
+    without = (mean < LEAST_WEIGHT) | broken.T
+    without = without & ~without.all(dim=1, keepdim=True) | broken.T
+    return Gates(gates.log_weights.masked_fill(without, -torch.inf).log_softmax(dim=1), gates.slopes)
+
+
+def _scores(members: list[Member], gates: Gates, cells: JudgedCells, sets: list[list[Questions]]) -> dict[str, Any]:
+    """What the members and the blend say of the cells that were asked given random sets, and the mean weights."""
+    random = torch.cat([torch.full((len(own.cells[0]),), not kind) for each in sets for kind, own in enumerate(each)])
+    shift = torch.cat([own.rows.log_det.double()[own.cells] for each in sets for own in each])
+    counts = torch.where(random, cells.counts, 0.0)
+    total = counts.sum().clamp(min=1e-12)
+    weights = gates.weights(cells).exp()
+
+    def mean(nats: Tensor) -> float:
+        return float((counts * nats).sum() / total)
+
+    return {
+        "members": {member.label: mean(cells.nats[number] + shift) for number, member in enumerate(members)},
+        "weights": {member.label: mean(weights[:, number]) for number, member in enumerate(members)},
+        "held_out": mean(gates.log_prob(cells) + shift),
+    }
 
 
 def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models variables"]:
@@ -106,63 +160,88 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
     return shares
 
 
-def _asked(
-    held_out: Rows, partners: Sequence[int], seed: int, sets: int
-) -> tuple[Rows, Bool[Tensor, "questions variables"], Float[Tensor, "questions variables"]]:
-    """Rows to ask about, one of several ``sets``; which of their cells are known, and how much each asked one counts.
+def asked_of(variables: int) -> int:
+    """How many questions of each kind weigh the members, where there are so many variables and fewer held-out rows."""
+    return min(QUESTIONS, QUESTION_CELLS // variables)
 
-    Every question counts once in all.
-    """
-    most = max(len(held_out), min(QUESTIONS, QUESTION_CELLS // held_out.values.shape[1]) // sets)
-    index = torch.arange(len(held_out)).repeat(-(-most // len(held_out)))[:most]
-    observed = held_out.observed.repeat(-(-most // len(held_out)), 1)[:most]
+
+def questions(held_out: Rows, partners: Sequence[int], seed: int, sets: int) -> list[Questions]:
+    """What to ask about the rows of one of several ``sets``: random sets known first, then few, then all but one."""
+    variables = held_out.values.shape[1]
+    most = max(len(held_out), asked_of(variables) // sets)
     generator = np.random.default_rng([seed, 7])
-    chosen = torch.as_tensor(random_subsets(len(observed), observed.shape[1], generator))
-    asked = (observed & allowed_targets(chosen, partners)).double()
-    weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-    return held_out.take(index), recorded(chosen, observed, partners), weight
+    random = random_subsets(most, variables, generator)
+    few = generator.random((-(-most // 2), variables)).argsort(axis=1) < generator.integers(1, 3, (-(-most // 2), 1))
+    return [
+        _about(held_out, torch.as_tensor(random), partners, RANDOM),
+        _about(held_out, torch.as_tensor(few), partners, FEW),
+        _single(held_out, max(most, 2 * variables), partners, generator),
+    ]
+
+
+def _about(
+    held_out: Rows, chosen: Bool[Tensor, "questions variables"], partners: Sequence[int], worth: float
+) -> Questions:
+    """Questions that know what is chosen, about all the rest; each counts once in all, and all of them as the rows."""
+    rows = held_out.take(torch.arange(len(chosen)) % len(held_out))
+    asked = (rows.observed & allowed_targets(chosen, partners)).double()
+    each = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
+    scale = worth * len(held_out) * chosen.shape[1] / len(chosen)
+    return Questions(rows, recorded(chosen, rows.observed, partners), each * scale)
+
+
+def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.random.Generator) -> Questions:
+    """Questions about one cell given all the others of its row, of every variable as many."""
+    row, target = held_out.observed.nonzero(as_tuple=True)
+    order = torch.as_tensor(generator.permutation(len(row)))
+    # The first cells of every variable in a random order.
+    place = torch.zeros(len(row), dtype=torch.long)
+    for variable in range(held_out.values.shape[1]):
+        own = order[target[order] == variable]
+        place[own] = torch.arange(len(own))
+    chosen = (place < -(-most // held_out.values.shape[1])).nonzero()[:, 0]
+    row, target = row[chosen], target[chosen]
+    rows = held_out.take(row)
+    asked = torch.nn.functional.one_hot(target, held_out.values.shape[1])
+    known = without_partner(recorded(asked == 0, rows.observed, partners), target, partners) & (asked == 0)
+    scale = ALL * held_out.observed.sum(dim=0) / asked.sum(dim=0).clamp(min=1)
+    return Questions(rows, known, asked * scale, single=True)
+
+
+def judged(
+    members: list[Member], sets: list[list[Questions]], telling: Float[Tensor, "variables variables"]
+) -> JudgedCells:
+    """What the trials of all members say of every asked cell."""
+    found = []
+    for number, each in enumerate(sets):
+        for own in each:
+            question, variable = own.cells
+            features = gate_features(own.known, telling)[question, variable]
+            nats = torch.stack([_log_probs(member.trials[number], own) for member in members])
+            found.append(JudgedCells(nats, variable, features, own.counts[question, variable]))
+    return JudgedCells(
+        torch.cat([part.nats for part in found], dim=1),
+        *(torch.cat([getattr(part, name) for part in found]) for name in ("variable", "features", "counts")),
+    )
+
+
+@torch.no_grad()
+def _log_probs(model: AnyOrderModel, asked: Questions) -> Float[Tensor, " cells"]:
+    """log p of every asked cell, NaN where the model has none."""
+    question, variable = asked.cells
+    values, known = asked.rows.values, asked.known
+    nats = torch.zeros(len(question), dtype=torch.float64)
+    if asked.single:
+        for target in variable.unique().tolist():
+            here = (variable == target).nonzero()[:, 0]
+            features = model.features_of(values[question[here]], known[question[here]], target)
+            nats[here] = model.heads.log_prob_at(features, variable[here], values[question[here], target]).double()
+    else:
+        parts = torch.arange(len(values)).split(1000)
+        beside = [model.log_prob_beside(values[part], known[part]).double() for part in parts]
+        nats = torch.cat(beside)[question, variable]
+    return nats.clamp(min=FLOOR)
 
 
 def _joined(sets: Sequence[Rows]) -> Rows:
     return Rows(*(torch.cat([getattr(rows, name) for rows in sets]) for name in ("values", "observed", "log_det")))
-
-
-@torch.no_grad()
-def _log_probs(
-    model: AnyOrderModel, values: Tensor, known: Bool[Tensor, "questions variables"]
-) -> Float[np.ndarray, "questions variables"]:
-    parts = [
-        model.log_prob_beside(values[part], known[part]).double() for part in torch.arange(len(values)).split(1000)
-    ]
-    nats: Float[np.ndarray, "questions variables"] = torch.cat(parts).clamp(min=FLOOR).numpy()
-    return nats
-
-
-def _weights(
-    log_probs: Float[np.ndarray, "members questions variables"],
-    weight: Float[np.ndarray, "questions variables"],
-    rows: int,
-) -> Float[np.ndarray, "members variables"]:
-    """The members' weights for every variable; a variable with few held-out cells follows all variables together."""
-    members, questions, variables = log_probs.shape
-    even = np.full(members, 1 / members)
-    # Many questions about one row are worth little more than one: cells count so that rows are what is counted.
-    scale = rows / questions
-    flat = log_probs.reshape(members, -1)
-    common = blend_weights(flat, even, PRIOR_ROWS, counts=weight.reshape(-1) * scale)
-    own = [
-        blend_weights(log_probs[:, :, variable], common, PRIOR_ROWS, counts=weight[:, variable] * scale * variables)
-        for variable in range(variables)
-    ]
-    return np.stack(own, axis=1)
-
-
-def _mixture(log_probs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        mixed: np.ndarray = np.logaddexp.reduce(log_probs + np.log(weights)[:, None, :], axis=0)
-    return mixed
-
-
-def _mean(nats: np.ndarray, weight: Tensor) -> float:
-    counted = weight.numpy()
-    return float((nats * counted).sum() / max(counted.sum(), 1e-12))

@@ -3,8 +3,9 @@
 One :class:`Trainer` owns everything that changes while training: weights, their running average, the best average so
 far, the optimiser and its generators, one for rows and masks and one for dropout. It can be written to a checkpoint
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
-queries about held-out rows; when that stops improving the best weights are restored and the learning rate falls, and
-after a few such falls training ends. When training diverges (a loss, gradient or score that is not finite), the best
+queries about held-out rows, and with ``noise`` only what exceeds the standard error of the gain of those rows counts;
+when there is none the best weights are restored and the learning rate falls, and after a few such falls training ends.
+When training diverges (a loss, gradient or score that is not finite), the best
 weights are restored and the learning rate is halved; a weight too large to be loaded again counts as diverged too. A
 disk that refuses a checkpoint or a curve does not end training.
 """
@@ -18,7 +19,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,9 @@ from anyorder.model.checkpoint import LARGEST, check_tensors, read_tensors, writ
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.atomic import WriteError
-from anyorder.support.boundary import field, reading
-from anyorder.support.checks import check_fields
+from anyorder.support.boundary import field as part_of
+from anyorder.support.boundary import reading
+from anyorder.support.checks import check_fields, inside
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import drawn_seed
@@ -47,6 +49,7 @@ from anyorder.training.rows import RowSource
 NOTICEABLE = 1e-4  # nats a step: less than this is no progress
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
 MOST_STEPS = 10**15  # steps: a thousand years of them are fewer
+MOST_POINTS = 400  # of a training curve that are kept: then every other one goes
 FLOOR = -50.0  # nats in model units: what one held-out cell can cost at most when models are compared
 
 
@@ -67,6 +70,8 @@ class Progress:
     validated: int = -1  # the step of the last validation
     done: bool = False
     interrupted: bool = False
+    noise: float = 0.0  # the standard error of what was gained since the mark
+    history: list[list[float]] = field(default_factory=list)  # the share spent and the score of every validation
 
 
 Watch = Callable[[Progress, float], None]
@@ -102,6 +107,9 @@ class Trainer:
         repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
         index = torch.arange(len(validation)).repeat(repeats)[: max(options.validation_queries, 1)]
         self.validation = validation.take(index).to(device)
+        self._row = index.to(device)  # which held-out row each query is about
+        self._mark_rows: Tensor | None = None  # the score of each held-out row at the mark
+        self.seconds = None if options.minutes is None else 60 * options.minutes
         self.average = copy.deepcopy(model).eval()
         self.best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         self.optimizer = torch.optim.AdamW(
@@ -113,9 +121,12 @@ class Trainer:
         # Another seed, so that what is dropped does not hang together with the rows and masks that are drawn.
         self.dropout = torch.Generator(device=device).manual_seed(drawn_seed(torch.Generator().manual_seed(seed)))
 
-    def run(self, *, share: float = 1.0, watch: Watch | None = None) -> Progress:
-        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept."""
-        progress = self.progress
+    def run(self, *, share: float = 1.0, watch: Watch | None = None, judge: bool = False) -> Progress:
+        """Train until done, until ``share`` of the budget is spent, or until Ctrl-C; the best weights are kept.
+
+        ``judge``: validate at the end in any case, as it always is when the whole budget is spent.
+        """
+        progress, since = self.progress, self.progress.step
         saved = time.monotonic()
         with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
             try:
@@ -131,7 +142,8 @@ class Trainer:
                 progress.interrupted = interrupt.requested
                 if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
                     self._keep()
-                over = self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                turn = judge and self._at_the_end_of(share, since)
+                over = turn or self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
                 progress.done = progress.done or self.spent() >= 1.0
@@ -141,6 +153,12 @@ class Trainer:
             if not progress.interrupted:
                 self._keep()
         return progress
+
+    def _at_the_end_of(self, share: float, since: int) -> bool:
+        """Whether this share has just been reached: resumed beyond it, a run is not judged as it was not before."""
+        if self.options.steps is None:
+            return self.progress.step > since
+        return (self.progress.step - 1) / self.options.steps < share <= self.progress.step / self.options.steps
 
     def _keep(self) -> None:
         """Write the run's own checkpoint, if it has one."""
@@ -160,8 +178,8 @@ class Trainer:
     def spent(self) -> float:
         """The share of the budget that is used up."""
         limits = [0.0]
-        if self.options.minutes is not None:
-            limits.append(self.progress.seconds / (60 * self.options.minutes))
+        if self.seconds is not None:
+            limits.append(self.progress.seconds / max(self.seconds, 1e-9))
         if self.options.steps is not None:
             limits.append(self.progress.step / self.options.steps)
         return max(limits)
@@ -206,15 +224,23 @@ class Trainer:
             return  # no step since it went back: weights that are known already, or were never trained
         # Seeded afresh each time: the same queries about the same rows, so that scores can be compared.
         generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
-        total, weight = 0.0, 0.0
+        totals, weights = [], []
         for part in torch.arange(len(rows)).split(rows_at_once(self.model.network.layout)):
             some = rows.take(part.to(rows.values.device))
             scores = self.objective.scores(self.average, some.values, some.observed, some.log_det, generator)
-            more, counted = scores.total(FLOOR)
-            total, weight = total + more, weight + counted
-        progress.validation = total / max(weight, 1e-12)
+            more, counted = scores.totals(FLOOR)
+            totals.append(more)
+            weights.append(counted)
+        total, weight = torch.cat(totals), torch.cat(weights)
+        progress.validation = float(total.sum()) / max(float(weight.sum()), 1e-12)
         progress.validated = progress.step
-        self._judge()
+        by_row = self._by_row(total) / self._by_row(weight).clamp(min=1e-12)
+        progress.noise = 0.0 if self._mark_rows is None else _standard_error(by_row - self._mark_rows)
+        self._judge(by_row)
+        if math.isfinite(progress.validation):
+            progress.history.append([self.spent(), progress.validation])
+        if len(progress.history) > MOST_POINTS:
+            del progress.history[1::2]
         numbers = {"seconds": progress.seconds, "train": progress.train, "validation": progress.validation}
         numbers["learning_rate"] = self._learning_rate()
         for curve in self.curves:
@@ -222,7 +248,12 @@ class Trainer:
         if watch is not None:
             watch(progress, self.spent())
 
-    def _judge(self) -> None:
+    def _by_row(self, numbers: Tensor) -> Tensor:
+        """The sum over all queries about each held-out row."""
+        rows = numbers.new_zeros(int(self._row.max()) + 1)
+        return rows.index_add(0, self._row, numbers)
+
+    def _judge(self, by_row: Tensor) -> None:
         """What follows from the last validation: the best weights so far, patience, or going back."""
         options, progress = self.options, self.progress
         if not math.isfinite(progress.validation):
@@ -234,8 +265,9 @@ class Trainer:
                 return
             self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
             progress.best, progress.best_step = progress.validation, progress.step
-        if progress.validation > progress.mark + NOTICEABLE:
+        if progress.validation > progress.mark + max(NOTICEABLE, options.noise * progress.noise):
             progress.mark, progress.stale = progress.validation, 0
+            self._mark_rows = by_row
         else:
             progress.stale += 1
             if progress.stale >= options.patience:
@@ -292,6 +324,8 @@ class Trainer:
             ("best", self.best),
         ):
             tensors.update({f"{part}/{name}": tensor for name, tensor in state.items()})
+        if self._mark_rows is not None:
+            tensors["mark"] = self._mark_rows
         for index, state in self.optimizer.state_dict()["state"].items():
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
         write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
@@ -335,19 +369,27 @@ class Trainer:
                 moments.setdefault(int(index), {})[name] = tensor
         expected = self.model.state_dict()
         for part, state in parts.items():
-            with field(part):  # only the best ever leave the run; of the others a later step may make less
+            with part_of(part):  # only the best ever leave the run; of the others a later step may make less
                 check_tensors(state, expected, largest=LARGEST if part == "best" else math.inf)
-        with field("optimizer"):
+        with part_of("optimizer"):
             weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
             for number, moment in moments.items():
                 of_weight = {"exp_avg": weights[number], "exp_avg_sq": weights[number]}
                 check_tensors(moment, {"step": torch.empty(()), **of_weight}, largest=math.inf)
-        with field("progress"):
+        mark = tensors.get("mark")
+        if mark is not None:
+            with part_of("mark"):
+                expected_mark = self._by_row(torch.zeros(len(self._row), dtype=torch.float64, device=self._row.device))
+                check_tensors({"mark": mark}, {"mark": expected_mark}, largest=math.inf)
+        with part_of("progress"):
             restored = Progress(**progress)
             for name, value in asdict(Progress()).items():
                 if not isinstance(getattr(restored, name), (int, float) if isinstance(value, float) else type(value)):
                     raise UserError(f"{name}: {getattr(restored, name)!r:.80} is no {type(value).__name__}")
             self._check_progress(restored)
+            for point in restored.history:
+                if not isinstance(point, list) or len(point) != 2 or not all(inside(x, "(-inf, inf)") for x in point):
+                    raise UserError(f"history: expected pairs of numbers, got {point!r:.80}")
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         self.best = parts["best"]
@@ -355,6 +397,7 @@ class Trainer:
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         self.generator.set_state(tensors["generator"])
         self.dropout.set_state(tensors[self._dropout_key])
+        self._mark_rows = None if mark is None else mark.to(self._row.device)
         self.progress = restored
         self.progress.interrupted = False
 
@@ -388,6 +431,11 @@ class Trainer:
         for rows in (self.training, self.validation):
             rows.update(digest)
         return digest.hexdigest()
+
+
+def _standard_error(gains: Tensor) -> float:
+    """That of the mean gain of a held-out row."""
+    return float(gains.std() / len(gains) ** 0.5) if len(gains) > 1 else 0.0
 
 
 def _loadable(model: AnyOrderModel) -> bool:

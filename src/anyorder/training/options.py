@@ -24,6 +24,7 @@ class Options:
     validate_every: int = 50  # steps
     validation_queries: int = 2000
     patience: int = 6  # validations without progress before the learning rate falls
+    noise: float = 0.0  # standard errors by which held-out rows must have gained for that to be progress
     falls: int = 3  # falls of the learning rate before training ends
     fall: float = 0.3
     cool_down: float = 0.25  # the last share of the budget, over which the learning rate goes to zero
@@ -47,6 +48,7 @@ class Options:
             positive=("minutes", "learning_rate", "clip"),
             within={
                 "weight_decay": "[0, inf)",
+                "noise": "[0, inf)",
                 "average": "[0, 1)",
                 "fall": "[0, 1]",
                 "cool_down": "[0, 1]",

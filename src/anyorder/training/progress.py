@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from anyorder.training.forecast import expected_gain
 from anyorder.training.loop import Progress as Training
 from anyorder.training.loop import Watch
 
 
 @contextmanager
-def training_bar(show: bool) -> Iterator[Watch | None]:
-    """A bar on standard error that a trainer keeps up to date; nothing where ``show`` is False."""
+def training_bar(show: bool, left: Callable[[], float] | None = None) -> Iterator[Watch | None]:
+    """A bar on standard error that a trainer keeps up to date; nothing where ``show`` is False.
+
+    ``left`` tells the seconds that are left, where the trainer is one of several.
+    """
     if not show:
         yield None
         return
@@ -30,9 +35,12 @@ def training_bar(show: bool) -> Iterator[Watch | None]:
 
         def watch(progress: Training, spent: float) -> None:
             score = f"held-out {progress.validation:.3f} nats (best {progress.best:.3f}), step {progress.step}"
+            gain = expected_gain(progress.history, 0.0)
+            score += "" if gain is None else f", {gain:+.3f} expected of as long again"
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
-            left = progress.seconds * (1 - spent) / max(spent, 1e-6)
-            bar.update(task, completed=spent, score=score, left=f"at most {_clock(left)} left")
+            seconds = left() if left else progress.seconds * (1 - spent) / max(spent, 1e-6)
+            shown = f"at most {_clock(seconds)} left" if math.isfinite(seconds) else ""
+            bar.update(task, completed=min(spent, 1.0), score=score, left=shown)
 
         yield watch
 
@@ -50,5 +58,5 @@ def trees_bar(show: bool, total: int) -> Iterator[Callable[[], None]]:
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, rest = divmod(int(max(seconds, 0.0)), 60)
     return f"{minutes}:{rest:02d}"

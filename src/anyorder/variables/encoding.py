@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -176,15 +176,21 @@ class Encoding:
         return self.codec(name).encode_one(value, self.schema.missing, evidence=evidence)
 
     def decode(self, values: Float[np.ndarray, "rows variables"], index: pd.Index[Any] | None = None) -> pd.DataFrame:
-        """The frame that model values stand for; NaN becomes a missing cell, columns left out come last and empty."""
+        """The frame that model values stand for; NaN becomes a missing cell, columns left out come last and empty.
+
+        Numbers have the precision in which they were recorded.
+        """
         columns = {codec.variable.name: codec.decode(values[:, number]) for number, codec in enumerate(self.codecs)}
         columns |= {name: pd.Series(np.nan, index=range(len(values))) for name in self.schema.left_out}
         frame = pd.DataFrame(columns, index=pd.RangeIndex(len(values)))
         return frame if index is None else frame.set_axis(index)
 
-    def decode_column(self, name: str, values: Float[np.ndarray, " rows"]) -> Series:
-        """One column, in its own dtype."""
-        return self.codec(name).decode(np.asarray(values, dtype=np.float64)).rename(name)
+    def decode_column(self, name: str, values: Float[np.ndarray, " rows"], *, recorded: bool = False) -> Series:
+        """One column, in its own dtype; ``recorded``: rounded to the precision in which its numbers came."""
+        codec, values = self.codec(name), np.asarray(values, dtype=np.float64)
+        if recorded or not codec.variable.step:
+            return codec.decode(values).rename(name)
+        return codec.decode_as(replace(codec.variable, step=0.0), values).rename(name)
 
     def measure(self, name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Model values as plain numbers in the units of the data, not rounded to the lattice.

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from anyorder.variables.warp import Warp
 
+LOG_WRONG = math.log(1e-12)  # of the chance that an end read off the data is wrong: less than a cdf's rounding
 MOST_STEPS = 1e15  # from zero: a float64 can tell the points apart so far out
 
 
@@ -24,13 +25,15 @@ MOST_STEPS = 1e15  # from zero: a float64 can tell the points apart so far out
 class Lattice:
     """The points start + step * k for k = 0..count-1, or for every integer k where ``count`` is None.
 
-    An *index* is the number k of a point, as a float64 that holds an integer. Results are float64.
+    An *index* is the number k of a point, as a float64 that holds an integer. Results are float64. Ends that are not
+    ``firm`` were read off the data and may be wrong: see :meth:`log_beyond`.
     """
 
     start: float
     step: float
     count: int | None
     warp: Warp
+    firm: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.start, bool) or not (self.step > 0 and math.isfinite(self.step + self.start)):
@@ -49,6 +52,8 @@ class Lattice:
             return described
         if not isinstance(described, Mapping):
             raise ValueError(f"a lattice needs a start, a step, a count and a warp, got {described!r:.80}")
+        if not isinstance(described.get("firm", True), bool):
+            raise ValueError(f"the ends of a lattice are firm or not, got {described['firm']!r:.80}")
         return cls(**{**described, "warp": Warp(**described["warp"])})
 
     def index(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -76,6 +81,11 @@ class Lattice:
             return torch.ones_like(z, dtype=torch.bool)
         index = ((self.warp.inverse(z) - self.start) / self.step).round()
         return (index >= 0) & (index < self.count)
+
+    def log_beyond(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """log P of a point that does not exist: none where the ends are firm, else next to none."""
+        index = ((self.warp.inverse(z) - self.start) / self.step).round()
+        return torch.full_like(index, -math.inf) if self.firm else LOG_WRONG - (index - self.within(index)).abs()
 
     def within(self, index: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The nearest index that exists."""

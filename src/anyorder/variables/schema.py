@@ -86,6 +86,8 @@ class Variable:
     as text. ``categories`` and ``ordered`` restore a pandas category column, unused categories included.
     ``atoms`` are the values that a spiked (or integer) variable often has exactly. ``bounds`` are the least and the
     greatest value of a number, None where there is none; ``declared`` says that the user gave them, not the data.
+    ``step`` is the precision to which the numbers of a continuum were recorded, and to which drawn and filled ones are
+    rounded; 0 where they are not.
     ``indicates`` names the column whose absence this (boolean) variable says: see
     :mod:`anyorder.variables.missingness`.
     """
@@ -103,6 +105,7 @@ class Variable:
     atoms: tuple[float, ...] = ()
     bounds: tuple[float | None, float | None] = (None, None)
     declared: bool = False
+    step: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind.read(self.kind))
@@ -128,6 +131,9 @@ class Variable:
             raise UserError(f"{self.name!r} is spiked and needs an atom")
         if not all(_is_number(atom) for atom in self.atoms) or list(self.atoms) != sorted(set(self.atoms)):
             raise UserError(f"{self.name!r}: atoms are numbers that increase, got {self.atoms!r:.80}")
+        line = self.kind in (Kind.CONTINUOUS, Kind.SPIKED)
+        if not _is_number(self.step) or self.step < 0 or (self.step and not line):
+            raise UserError(f"{self.name!r}: the step of a continuum is a number of 0 or more, got {self.step!r:.80}")
         if self.bounds == (None, None):
             return
         if self.kind not in (Kind.CONTINUOUS, Kind.INTEGER, Kind.SPIKED):

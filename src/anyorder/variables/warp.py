@@ -18,7 +18,8 @@ with F the kernel-smoothed cdf of the column. The kernels work on y = asinh((x -
 are only exponential; they are all of one width, or each as wide as its row's neighbourhood. Which of the two, and a
 factor on all widths, is what maximises the leave-one-out likelihood, with equal values left out together: ties carry
 no news about smoothness and would otherwise drive the width to zero. One pseudo-row (at most 2 %) of a wide normal
-keeps F moving where there are no data.
+keeps F moving where there are no data. Kernels are reflected at the ends of the data, since nothing of what they
+stand for was seen beyond; there the tails of :mod:`.tails` begin, which hold 1 / (n + 1) each.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.support.roots import first_crossing
+from anyorder.variables.tails import Tail
 
 COMPARED = 1000  # rows whose pairs choose the kernel width: the matrix of pairs stays at 8 MB
 ONE_WIDTH = 0.5  # in y, where the middle half of a normal column is 1.3 wide: the width before its factor
@@ -43,7 +45,8 @@ SUMMARY = 2048  # order statistics that stand for a longer column when F is eval
 LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that follow the data's own extremes
 STRIDE = 0.75  # no bin is longer than this in y, so that x at most doubles across a tail bin
 STEEPEST = 20.0  # a knot's slope stays within this factor of the secants beside it: keeps the inverse accurate
-WIDEN = 1.25  # smoothing shrinks the scores; they are stretched back to unit deviation by at most this
+SCORES_REACH = 5.0  # normal scores, of however many rows
+STRETCHED = 1.0  # widths beyond the data over which a straight map becomes steep
 
 Knots = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
@@ -92,6 +95,11 @@ class Warp:
             return cls.affine(float(finite[0]) if len(finite) else 0.0, minimum_scale or 1.0)
         return cls(*found)
 
+    @classmethod
+    def standard(cls, values: Float[np.ndarray, " rows"], location: float, scale: float) -> Warp:
+        """z = (x - location) / scale where the values are, and ever steeper beyond: see :func:`standard_knots`."""
+        return cls(*standard_knots(values, location, scale))
+
     def forward(self, x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """User units to model units."""
         x = x.to(torch.float64)
@@ -134,6 +142,25 @@ class Warp:
         return height.log() - width.log() + shape.log() - 2 * torch.log1p((a + b - 2) * u * rest)
 
     @cached_property
+    def bends(self) -> bool:
+        """Whether it bends in the middle of the data, and not only beyond them."""
+        *_, a, b = (float(part) for part in self._bins(self._knots[1], torch.zeros(1, dtype=torch.float64)))
+        return not (math.isclose(a, 1.0, rel_tol=1e-9) and math.isclose(b, 1.0, rel_tol=1e-9))
+
+    @property
+    def reach(self) -> float | None:
+        """How far from zero the data lie in model units, about; None for a map that was made without data.
+
+        Coarse on purpose: columns that reach as far share a head.
+        """
+        if self._straight:
+            return None
+        if self.bends:
+            return SCORES_REACH
+        after = next(index for index, z in enumerate(self.z) if z > 0)
+        return max(4.0, 2.0 ** math.ceil(math.log2(max(-self.z[after - 1], self.z[after]))))
+
+    @cached_property
     def _straight(self) -> bool:
         """Whether it is one straight line, for which there is nothing to look up."""
         secant = (self.z[1] - self.z[0]) / (self.x[1] - self.x[0])
@@ -164,16 +191,49 @@ def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_s
         return None
     location = float(np.median(column))
     spread = _spread(column - location)
+    half = min(minimum_scale or float(np.diff(np.unique(column)).min()), float(column[-1] - column[0])) / 2
+    ends = torch.tensor([column[0] - half, column[-1] + half], dtype=torch.float64)
     compressed = (torch.from_numpy(column - location) / spread).asinh()
-    smooth = _Smoothed(compressed, (minimum_scale or 0.0) / spread)
+    first, last = ((ends - location) / spread).asinh().tolist()
+    smooth = _Smoothed(compressed, (minimum_scale or 0.0) / spread, first, last)
 
     y = smooth.spread_knots(min(knots, 2 + math.isqrt(16 * len(column))))
     x = location + spread * y.sinh()
     z, dz_dy = smooth.score(y)
-    widen = min(WIDEN, max(1.0, 1 / float(smooth.score(smooth.column[:: 1 + len(smooth.column) // 128])[0].std())))
     keep = _apart(x, z)
-    x, z = x[keep], z[keep] * widen
-    slope = widen * dz_dy[keep] / y[keep].cosh() / spread
+    x, z, slope = x[keep], z[keep], dz_dy[keep] / y[keep].cosh() / spread
+    return _with_tails(x, z, slope, column, minimum_scale or 0.0)
+
+
+def standard_knots(values: Float[np.ndarray, " rows"], location: float, scale: float) -> Knots:
+    """z = (x - location) / scale as far as the values reach; beyond, each further width of theirs is worth more of z.
+
+    With t the distance in widths, z grows by (t + 2 t^2) widths, up to STRETCHED of them, and then on like a line.
+    """
+    low, high = float(values.min()), float(values.max())
+    width = high - low
+    reach = torch.tensor([step * STRETCHED / 4 for step in range(1, 5)], dtype=torch.float64)
+    more, slope = (reach + 2 * reach**2) * width / scale, (1 + 4 * reach) / scale
+    inner_x, inner_z = [low, high], [(low - location) / scale, (high - location) / scale]
+    x = torch.cat([low - width * reach.flip(0), torch.tensor(inner_x, dtype=torch.float64), high + width * reach])
+    z = torch.cat([inner_z[0] - more.flip(0), torch.tensor(inner_z, dtype=torch.float64), inner_z[1] + more])
+    straight = torch.full((2,), (inner_z[1] - inner_z[0]) / width, dtype=torch.float64)
+    return tuple(x.tolist()), tuple(z.tolist()), tuple(torch.cat([slope.flip(0), straight, slope]).tolist())
+
+
+def _with_tails(x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, " rows"], least: float) -> Knots:
+    """The knots of the data continued on both sides by what exceeds them."""
+    for _ in range(2):  # the upper side, and the lower one in a mirror
+        tail = Tail.fit(column, least)
+        reach = torch.cat([torch.zeros(1, dtype=torch.float64), tail.knots()])
+        score, steep = tail.scores(reach, float(z[-1]))
+        # The last knot of the data belongs to both: the tail's slope, as far as its neighbours allow.
+        x = torch.cat([x, x[-1] + reach[1:]])
+        z = torch.cat([z, score[1:]])
+        slope = torch.cat([slope[:-1], steep])
+        x, z, slope, column = -x.flip(0), -z.flip(0), slope.flip(0), -column[::-1]
+    keep = _apart(x, z)
+    x, z, slope = x[keep], z[keep], slope[keep]
     secant = z.diff() / x.diff()
     beside = torch.stack([torch.cat([secant[:1], secant]), torch.cat([secant, secant[-1:]])])
     slope = torch.maximum(torch.minimum(slope, beside.amin(0) * STEEPEST), beside.amax(0) / STEEPEST)
@@ -245,31 +305,47 @@ def _factor(column: Float[Tensor, " rows"], width: Float[Tensor, " rows"]) -> tu
 
 
 class _Smoothed:
-    """The kernel-smoothed cdf of a sorted column and its normal scores."""
+    """The kernel-smoothed cdf of a sorted column between two ends, at which the kernels are reflected.
 
-    def __init__(self, column: Float[Tensor, " rows"], least: float) -> None:
+    One row in n + 1 is kept for each side beyond the ends: so often is the next value the greatest of all.
+    """
+
+    def __init__(self, column: Float[Tensor, " rows"], least: float, first: float, last: float) -> None:
         rows = len(column)
         index = torch.linspace(0, rows - 1, min(rows, SUMMARY), dtype=torch.float64).round().long()
         self.column = column[index]
         self.width = _kernel_widths(column)[index].clamp(min=least)
+        self.first, self.last = first, last
         self.middle = float(column.mean())
         self.wide = max(2 * float(column.std(correction=0)), float(column[-1] - column[0]) / 4, least)
         self.pseudo = min(0.02, 1 / (rows + 1))
+        self.beyond = 1 / (rows + 1)
 
     def score(self, y: Float[Tensor, " values"]) -> tuple[Float[Tensor, " values"], Float[Tensor, " values"]]:
-        """z = Phi^-1(F(y)) and dz/dy, the upper tail as accurate as the lower one."""
-        near = (y[:, None] - self.column) / self.width
-        far = (y - self.middle) / self.wide
-        lower = self._mix(torch.special.ndtr(near).mean(1), torch.special.ndtr(far))
-        upper = self._mix(torch.special.ndtr(-near).mean(1), torch.special.ndtr(-far))
+        """z = Phi^-1(F(y)) and dz/dy between the ends, the upper tail as accurate as the lower one."""
+        first, last = torch.full_like(y[:1], self.first), torch.full_like(y[:1], self.last)
+        ends, below, above = self._cdf(torch.cat([2 * first - last, 2 * last - first])), 2 * first - y, 2 * last - y
+        whole = ends[1] - ends[0]
+        # What lies between an end and y, and what is reflected there from beyond that end and from the other.
+        lower = (self._cdf(y) - self._cdf(below) + ends[1] - self._cdf(above)) / whole
+        upper = (self._cdf(above) - self._cdf(y) + self._cdf(below) - ends[0]) / whole
+        lower, upper = (self.beyond + (1 - 2 * self.beyond) * part.clamp(min=0) for part in (lower, upper))
         z = torch.where(lower < upper, torch.special.ndtri(lower), -torch.special.ndtri(upper))
         # f / phi(z), both in units of 1 / sqrt(2 pi).
-        density = self._mix((torch.exp(-0.5 * near.square()) / self.width).mean(1), (-0.5 * far**2).exp() / self.wide)
+        density = (1 - 2 * self.beyond) * (self._density(y) + self._density(below) + self._density(above)) / whole
         return z, density / torch.exp(-0.5 * z.square())
+
+    def _cdf(self, y: Float[Tensor, " values"]) -> Float[Tensor, " values"]:
+        near, far = (y[:, None] - self.column) / self.width, (y - self.middle) / self.wide
+        return self._mix(torch.special.ndtr(near).mean(1), torch.special.ndtr(far))
+
+    def _density(self, y: Float[Tensor, " values"]) -> Float[Tensor, " values"]:
+        near, far = (y[:, None] - self.column) / self.width, (y - self.middle) / self.wide
+        return self._mix((torch.exp(-0.5 * near.square()) / self.width).mean(1), (-0.5 * far**2).exp() / self.wide)
 
     def spread_knots(self, knots: int) -> Float[Tensor, " knots"]:
         """Knots in y: evenly spaced in z, out to the extremes of the data, and none too far apart in y."""
-        first, last = self.column[:1], self.column[-1:]
+        first, last = torch.full_like(self.column[:1], self.first), torch.full_like(self.column[:1], self.last)
         (z_first,), (z_last,) = self.score(first)[0].tolist(), self.score(last)[0].tolist()
         levels = torch.linspace(max(z_first, -LEVEL), min(z_last, LEVEL), max(knots, 2), dtype=torch.float64)
         reached = first_crossing(lambda y: self.score(y)[0] - levels, first.expand_as(levels), last.expand_as(levels))

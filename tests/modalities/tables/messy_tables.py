@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 QUICK = {
+    "folds": 2,
     "training": {"steps": 60, "batch": 64, "validation_queries": 100},
     "trees": {"members": 1, "shown": 1000, "rounds": 20},
     "network": {"name": "residual_mlp", "width": 32, "blocks": 1},

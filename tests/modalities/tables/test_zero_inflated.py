@@ -58,9 +58,10 @@ def test_declared_and_inferred_bounds(weather: tuple[pd.DataFrame, ao.TableModel
     with pytest.raises(UserError, match="cloud"):
         model.given(rain=0.0)["cloud"].log_prob(-0.1)
     # Inferred from the data: another value is improbable beyond words, but no mistake.
-    assert float(model.given(cloud=0.5)["rain"].log_prob(-1.0)) == -math.inf
+    assert -60 < float(model.given(cloud=0.5)["rain"].log_prob(-1.0)) < -25
+    assert float(model.given(cloud=0.5)["rain"].cdf(-1e-9)) == 0.0
     assert model.given(rain=-1.0)["grade"].probs()
-    assert float(model.given(cloud=0.5)["visits"].log_prob(-1)) == -math.inf
+    assert -60 < float(model.given(cloud=0.5)["visits"].log_prob(-1)) < -25
     assert model.given(rain=0.0).sample(300, seed=0)["cloud"].between(0, 1).all()
 
 
@@ -99,4 +100,6 @@ def test_a_guessed_bound_does_not_rule_out_rows_in_silence(weather: tuple[pd.Dat
     odd.loc[odd.index[1], "rain"] = -0.5
     with pytest.warns(UserWarning, match="'rain': 1 values, the first in row 1"):
         nats = model.log_prob(odd)
-    assert np.isneginf(np.asarray(nats)).tolist() == [False, True, False]
+    usual = np.asarray(model.log_prob(frame.head(3)))
+    assert (np.asarray(nats) < usual - 20).tolist() == [False, True, False]
+    assert np.isfinite(nats).all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ import pandas as pd
 
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
-from anyorder.modalities.card import make_card
+from anyorder.modalities.card import make_card, still_improving
 from anyorder.modalities.fit import Run
 from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
+from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.threads import torch_threads
+from anyorder.training.dependencies import with_dependencies
+from anyorder.training.rows import encoded_rows
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import Missingness, check_missingness, with_indicators
 
@@ -97,6 +102,10 @@ def fit(
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
     fitted = fit_engine(Job(run, options, schema, table))
+    core, dependencies = fitted.core, list[dict[str, Any]]()
+    if options.dependencies:
+        with deferred_interrupt(), torch_threads(options.training.threads):
+            core, dependencies = with_dependencies(core, encoded_rows(core.encoding, table), run.seed)
     arguments: dict[str, Any] = {"kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     if bounds:
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
@@ -114,8 +123,12 @@ def fit(
         training=fitted.training,
         scores=fitted.scores,
         chosen=fitted.chosen,
+        **({"dependencies": dependencies} if dependencies else {}),
     )
-    return TableModel(fitted.core, card)
+    # A budget in steps is somebody's who counts them; one in minutes is kept at the cost of the model.
+    if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
+        warnings.warn(warning, UserWarning, stacklevel=2)
+    return TableModel(core, card)
 
 
 def _fingerprint(table: pd.DataFrame) -> str:

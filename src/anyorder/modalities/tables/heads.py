@@ -20,7 +20,7 @@ from anyorder.modalities.options import option_names
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.schema import Kind
 
-OF_THE_COLUMN = ("levels", "lattice")
+OF_THE_COLUMN = ("levels", "lattice", "reach")
 """Options of a head that the column decides."""
 
 
@@ -63,7 +63,7 @@ def _wrapped(codec: Codec, head: Head) -> Head:
     """The head cut at the ends of a line, and with the atoms of the column."""
     low, high = codec.ends
     if low is not None or high is not None:
-        head = Bounded(head, low, high)
+        head = Bounded(head, low, high, firm=codec.variable.declared)
     return Spiked(codec.atoms, head) if codec.atoms else head
 
 

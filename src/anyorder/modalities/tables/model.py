@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pandas as pd
 import torch
 
-from anyorder.data.frames import as_pandas, like_input
+from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
 from anyorder.model.likelihood import log_prob
 from anyorder.query import Query
 from anyorder.questions.ask import reply_to
+from anyorder.questions.batch import RowConditionals
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
@@ -33,6 +35,9 @@ from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import with_own_indicators
 from anyorder.variables.schema import Schema
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
 
 class TableModel(FittedModel):
     """A fitted model of a table. Every method speaks in the columns, values and units of that table.
@@ -45,9 +50,16 @@ class TableModel(FittedModel):
     noun = "a table"
 
     def __repr__(self) -> str:
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)})"
+        state = still_improving(self.card)
+        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
-    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
+    @overload
+    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional: ...
+
+    @overload
+    def given(self, evidence: IntoDataFrame, /) -> RowConditionals: ...
+
+    def given(self, evidence: Any = None, /, **more: Any) -> Conditional | RowConditionals:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
 
         Not for the effect of setting a column: ``given(x=1)`` describes rows in which x = 1 was seen.
@@ -56,12 +68,13 @@ class TableModel(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers.
+            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers. Or a frame
+            (pandas, polars), each row of which is evidence of its own and a missing cell unknown.
 
         Returns
         -------
-        Conditional
-            Index it by a column for one distribution, or ask it for joint draws and probabilities.
+        Conditional, or RowConditionals for a frame
+            Index it by a column for one distribution (one for each row), or ask it for joint draws and probabilities.
 
         Examples
         --------
@@ -69,7 +82,13 @@ class TableModel(FittedModel):
         >>> low, high = price.quantile([0.05, 0.95])
         >>> low < price.mean() < high
         True
+        >>> model.given(held_out[["rooms", "river"]])["price"].interval(0.9).columns.tolist()
+        ['low', 'high']
         """
+        if is_frame(evidence):
+            if more:
+                raise UserError("evidence is a frame or keywords, not both; put what all rows share into a column")
+            return RowConditionals(self.core, evidence)
         return Conditional(self.core, {**(evidence or {}), **more})
 
     def asking(self, *names: str) -> Conditional:
@@ -322,7 +341,7 @@ class TableModel(FittedModel):
         known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
         average = log_prob(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
-        self._warn_outside(table, observed & ~known & np.isneginf(average)[:, None])
+        self._warn_outside(table, observed & ~known)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
@@ -382,6 +401,59 @@ class TableModel(FittedModel):
         if draws is None:
             return like_input(fill_point(self.core, table, unseen), frame)
         return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
+
+    def predict(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
+        """The best value of one column in every row, given the known cells of the others.
+
+        The mean of a number (on its lattice where it has one), the most probable level: what :meth:`fill` puts into an
+        unknown cell. For quantiles, means and draws of every row, ask ``given(frame)[column]``.
+
+        Parameters
+        ----------
+        frame
+            pandas or polars; missing cells are unknown. The column itself, if it is there, is not looked at.
+        column
+            The column to predict.
+        unseen
+            As in :meth:`log_prob`.
+
+        Returns
+        -------
+        Series
+
+        Examples
+        --------
+        >>> prices = model.predict(held_out, "price")
+        >>> bool((prices - held_out["price"]).abs().mean() < held_out["price"].std())
+        True
+        """
+        return self._others(frame, column, unseen)[column].best()
+
+    def predict_proba(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
+        """The probability of every level of one column in every row, given the known cells of the others.
+
+        Parameters
+        ----------
+        frame, column, unseen
+            As in :meth:`predict`; the column must have levels or atoms.
+
+        Returns
+        -------
+        DataFrame
+            A line for each row, a column for each level.
+
+        Examples
+        --------
+        >>> sorted(model.predict_proba(held_out, "river").columns)
+        ['no', 'yes']
+        """
+        return self._others(frame, column, unseen)[column].probs()
+
+    def _others(self, frame: Any, column: str, unseen: Unseen) -> RowConditionals:
+        """What the other columns say, row by row."""
+        self.schema.index(column)
+        table = as_pandas(frame)
+        return RowConditionals(self.core, table.drop(columns=column, errors="ignore"), unseen, like=frame)
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
@@ -571,11 +643,11 @@ class TableModel(FittedModel):
         """
         return decompress_table(self.core, data)
 
-    def _warn_outside(self, table: pd.DataFrame, ruled_out: np.ndarray) -> None:
+    def _warn_outside(self, table: pd.DataFrame, asked: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""
         for index, variable in enumerate(self.schema.variables):
             low, high = variable.bounds
-            rows = np.flatnonzero(ruled_out[:, index])
+            rows = np.flatnonzero(asked[:, index])
             if (low is None and high is None) or not len(rows):
                 continue
             numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]
@@ -585,8 +657,8 @@ class TableModel(FittedModel):
             if len(outside):
                 warnings.warn(
                     f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
-                    f"bounds {variable.bounds} and have probability 0. If the bounds were guessed and such values can "
-                    f"occur, fit with bounds={{{variable.name!r}: (None, None)}}",
+                    f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values "
+                    f"can occur, fit with bounds={{{variable.name!r}: (None, None)}}",
                     UserWarning,
                     stacklevel=3,
                 )

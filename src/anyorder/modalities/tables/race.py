@@ -1,21 +1,28 @@
-"""What is trained for a table: one trainer per way to encode its numbers, and the race between them."""
+"""The networks of a table: the encodings of its numbers race on the first fold, and the winner trains for all folds.
+
+Every network has a trainer, and a fold's network takes up where an earlier run of the same fold and encoding stopped.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from typing import Any, cast
 
-import numpy as np
 import pandas as pd
+import torch
 
 from anyorder.errors import UserError
+from anyorder.heads import Head
 from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.modalities.fit import Run, trainer
+from anyorder.modalities.tables.budget import Budget
+from anyorder.modalities.tables.folds import Folds, divide
 from anyorder.modalities.tables.heads import head_for
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.model import AnyOrderModel
@@ -25,9 +32,9 @@ from anyorder.support.atomic import atomic_path
 from anyorder.support.boundary import reading
 from anyorder.support.registry import describe
 from anyorder.support.strict_json import read_json
-from anyorder.training.loop import Trainer
+from anyorder.training.blending import asked_of
+from anyorder.training.loop import Trainer, Watch
 from anyorder.training.options import Options
-from anyorder.training.progress import training_bar
 from anyorder.training.rows import Rows, encoded_rows
 from anyorder.variables.codecs import WarpName
 from anyorder.variables.encoding import Encoding
@@ -35,6 +42,18 @@ from anyorder.variables.schema import Schema
 
 CHOICE = "encodings.json"
 """In the folder of a run: which encodings it tries."""
+
+SHORTEST_TRIAL = 3.0  # seconds: a race between encodings that are given less says nothing of where they end
+ENOUGH = 0.6  # of the budget: with less left after the first encoding there is no second one
+SECONDS_TO_BEND = 0.02  # a column to normal scores
+BENDING = 0.2  # of the budget at most: then columns are only scaled
+OPERATIONS = 2e10  # of one core in a second, multiplying matrices,
+EXPERT_OPERATIONS = 4e9  # and factoring one for each row
+FEWEST_STEPS = 150  # that a network should come to
+FEWEST_ROWS = 16  # of a batch
+VALIDATION = 0.02  # of a network's time, for one validation
+FEWEST_QUERIES = 100
+ROUNDS = 3  # turns of each fold's network: whenever training ends, all of them have learned about as long
 
 
 @dataclass(frozen=True)
@@ -46,106 +65,206 @@ class Job:
     schema: Schema
     table: pd.DataFrame
 
+    @cached_property
+    def folds(self) -> Folds:
+        """Which rows each part learns from."""
+        return divide(self.options, self.schema, self.table, self.run.seed)
 
-def race(trainers: list[Trainer], job: Job) -> Trainer:
-    """Give every candidate its trial, then the rest of the budget to the best of them."""
-    trial = job.options.trial
-    whole = 1 - trial * (len(trainers) - 1)
-    with training_bar(job.run.progress) as watch:
-        if len(trainers) > 1:
-            for one in trainers:
-                if one.run(share=trial / whole, watch=watch).interrupted:
+    @cached_property
+    def budget(self) -> Budget:
+        """The time that is left."""
+        minutes = self.options.training.minutes
+        return Budget(self.run.began, None if minutes is None else 60 * minutes)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A table in one encoding, fitted to all rows where folds take turns with them, else to the training rows."""
+
+    job: Job
+    warp: str
+    encoding: Encoding
+    rows: Rows
+
+    @classmethod
+    def of(cls, job: Job, warp: str, late: Callable[[], bool] = lambda: False) -> Encoded:
+        """The table in this encoding; a ``TimeoutError`` once it is ``late``."""
+        learned = job.table if len(job.folds) > 1 else job.table.iloc[job.folds.training[0]]
+        encoding = Encoding.fit(learned, job.schema, cast(WarpName, warp), late)
+        return cls(job, warp, encoding, encoded_rows(encoding, job.table))
+
+    def heads(self) -> list[Head]:
+        """A new head for every variable."""
+        options = self.job.options
+        return [head_for(codec, options.components, options.heads) for codec in self.encoding.codecs]
+
+    def training(self, fold: int) -> Rows:
+        """The rows that a fold's part learns from."""
+        return self.rows.take(torch.as_tensor(self.job.folds.training[fold]))
+
+    def held_out(self, fold: int) -> Rows:
+        """The rows that judge it."""
+        return self.rows.take(torch.as_tensor(self.job.folds.held_out[fold]))
+
+
+class Race:
+    """The trainers of a table's networks. ``kept``: seconds of the budget that are for other members."""
+
+    def __init__(self, job: Job, kept: float) -> None:
+        kind = networks.of(job.options.network)
+        if not kind.trainable:
+            raise UserError(
+                f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
+                "choose one that is, such as 'residual_mlp'"
+            )
+        if job.schema.pairs and kind.reads_order:
+            raise UserError(
+                f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
+                f"such as 'residual_mlp' or 'bidirectional_transformer'; {kind.name!r} cannot"
+            )
+        self.job = job
+        self.kept = kept
+        tables = self._tables(list(reversed(kind.encodings)))
+        self._forget([table.warp for table in tables])
+        # Each encoding has its trial, and the winner goes on for all folds.
+        self.parts = len(job.folds) + job.options.trial * (len(tables) - 1)
+        self.runners = [(table, self._trainer(table, 0)) for table in tables]
+
+    def decide(self, watch: Watch | None) -> Encoded:
+        """Give every encoding its trial on the first fold, where there are several; the best one."""
+        if len(self.runners) > 1:
+            each = (self.job.budget.left - self.kept) / self.parts
+            for _, one in self.runners:
+                _allow(one, one.progress.seconds + max(each, 0.0))
+                if one.run(share=self.job.options.trial, watch=watch, judge=True).interrupted:
                     break
-        winner = max(trainers, key=lambda one: one.progress.best)
-        if not any(one.progress.interrupted for one in trainers):
-            winner.run(watch=watch)
-    return winner
+        return self._winner()[0]
 
+    def train(self, watch: Watch | None) -> list[Trainer]:
+        """The networks of all folds in the best encoding; of the first ones, where Ctrl-C came before the others."""
+        table, winner = self._winner()
+        trainers, folds = [winner], len(self.job.folds)
+        if any(one.progress.interrupted for _, one in self.runners):
+            return trainers
+        whole = (self.job.budget.left + winner.progress.seconds) / folds  # for each fold
+        rounds = ROUNDS if folds > 1 else 1
+        for number in range(1, rounds + 1):
+            for fold in range(folds):
+                if fold == len(trainers):
+                    trainers.append(self._trainer(table, fold))
+                # What is still planned must fit into what is left.
+                used = [one.progress.seconds for one in trainers if not one.progress.done]
+                planned = sum(max(whole - some, 0.0) for some in used) + whole * (folds - len(trainers))
+                hurry = min(self.job.budget.left / planned, 1.0) if 0 < planned < math.inf else 1.0
+                one = trainers[fold]
+                if not one.progress.done:
+                    _allow(one, one.progress.seconds + max(whole - one.progress.seconds, 0.0) * hurry)
+                if one.run(share=number / rounds, watch=watch, judge=True).interrupted:
+                    return trainers
+        return trainers
 
-def candidates(job: Job) -> list[Trainer]:
-    """A trainer for every encoding that is to be tried, all on the same rows and judged on the same others."""
-    options, schema = job.options, job.schema
-    kind = networks.of(options.network)
-    if not kind.trainable:
-        raise UserError(
-            f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
-            "choose one that is, such as 'residual_mlp'"
+    @property
+    def scores(self) -> dict[str, float | None]:
+        """The best held-out score of each encoding on the first fold; None for one that only diverged."""
+        bests = {table.warp: one.progress.best for table, one in self.runners}
+        return {warp: best if math.isfinite(best) else None for warp, best in bests.items()}
+
+    def _winner(self) -> tuple[Encoded, Trainer]:
+        return max(self.runners, key=lambda runner: runner[1].progress.best)
+
+    def _tables(self, encodings: Sequence[str]) -> list[Encoded]:
+        """The table in every encoding that is to be tried."""
+        job, options = self.job, self.job.options
+        if options.encoding != "auto":
+            encodings = [options.encoding]
+        elif all(variable.kind.has_levels for variable in job.schema.variables):
+            encodings = encodings[:1]  # without numbers all encodings are one
+        before = self._chosen_before(encodings)
+        if before is not None:
+            return [Encoded.of(job, name) for name in before]
+        tables = [self._first(encodings)]
+        for name in encodings[1:]:
+            # Where a table has so many columns that another encoding would eat up the time to train, this one is it.
+            with suppress(TimeoutError):
+                if name != tables[0].warp and _time_for_another(job, self.kept):
+                    tables.append(Encoded.of(job, name, lambda: not _time_for_another(job, self.kept)))
+        if job.run.folder is not None and len(encodings) > 1:
+            with atomic_path(job.run.folder / CHOICE) as beside:
+                beside.write_text(json.dumps([table.warp for table in tables]), encoding="utf-8")
+        return tables
+
+    def _chosen_before(self, encodings: Sequence[str]) -> list[str] | None:
+        """The encodings that the run to be resumed has tried, whether or not this one would have time for them.
+
+        Their number decides on each one's budget, so with others the run would not take up its own checkpoints.
+        """
+        path = None if self.job.run.folder is None else self.job.run.folder / CHOICE
+        if path is None or not self.job.run.resume or not path.is_file():
+            return None
+        with reading(str(path)):
+            found = read_json(path.read_bytes())
+            if not isinstance(found, list) or not found or not set(found) <= set(encodings):
+                raise UserError(f"expected encodings out of {list(encodings)}, got {found!r:.80}")
+        return [name for name in encodings if name in found]
+
+    def _first(self, encodings: Sequence[str]) -> Encoded:
+        """The table in the first encoding; in the last, which is the quickest, where that would take too long."""
+        budget = self.job.budget
+        slow = budget.whole is not None and SECONDS_TO_BEND * len(self.job.schema) > BENDING * budget.whole
+        if len(encodings) > 1 and not slow:
+            with suppress(TimeoutError):
+                return Encoded.of(self.job, encodings[0], lambda: budget.late(ENOUGH))
+        return Encoded.of(self.job, encodings[-1])
+
+    def _forget(self, warps: Sequence[str]) -> None:
+        """Remove what an earlier run has left in the folder of this one, unless it is to go on."""
+        labels = [_label(warp, fold) for warp in warps for fold in range(len(self.job.folds))]
+        for path in () if self.job.run.resume else map(self.job.run.checkpoint, labels):
+            if path is not None:
+                path.unlink(missing_ok=True)
+
+    def _trainer(self, table: Encoded, fold: int) -> Trainer:
+        """The trainer of a fold's network, where it stopped if it is to go on."""
+        job, seed = self.job, self.job.run.seed + fold
+        options = job.options
+        rows, heads = table.training(fold), table.heads()
+        reals = sum(head.levels == 0 for head in heads)
+        kind = networks.of(options.network)
+        short = kind.for_short_tables if len(job.folds) > 1 else {}
+        network = {**short, **kind.defaults(table.warp, reals), **options.network}
+        model = AnyOrderModel.build(table.encoding, heads, network, protocols.build(options.protocol), seed=seed)
+        model.network.prepare(rows.values, rows.observed)
+        learning, answering = _row_seconds(model, reals if network.get("expert") else 0)
+        one = trainer(
+            replace(job.run, seed=seed),
+            model,
+            _masking(options.masking, model, rows),
+            rows,
+            table.held_out(fold),
+            options.objective,
+            _affordable(_share(options.training, 1 / self.parts), learning, answering, len(job.folds)),
+            label=_label(table.warp, fold),
+            spent=0.0,
         )
-    if schema.pairs and kind.reads_order:
-        raise UserError(
-            f"missingness='joint' needs a network that can hide a column's own indicator at each step, "
-            f"such as 'residual_mlp' or 'bidirectional_transformer'; {kind.name!r} cannot"
-        )
-    if options.encoding != "auto":
-        encodings: Sequence[str] = [options.encoding]
-    else:
-        lines = any(not variable.kind.has_levels for variable in schema.variables)
-        encodings = kind.encodings if lines else kind.encodings[-1:]  # without numbers all encodings are one
-    budget = _share(options.training, 1 - options.trial * (len(encodings) - 1))
-    split = split_rows(options, job.table, job.run.seed)
-    prepared = {encodings[0]: _prepared(job, encodings[0], *split)}
-    chosen = _chosen_before(job, encodings)
-    for name in encodings[1:] if chosen is None else chosen[1:]:
-        # Where a table has so many columns that another encoding would eat up the time to train, the first one is it.
-        with suppress(TimeoutError):
-            late = partial(_late, job, budget) if chosen is None else _never
-            prepared[name] = _prepared(job, name, *split, late=late)
-    if job.run.folder is not None and len(encodings) > 1:
-        with atomic_path(job.run.folder / CHOICE) as beside:
-            beside.write_text(json.dumps(list(prepared)), encoding="utf-8")
-    if len(prepared) < len(encodings):
-        budget = options.training
-    # The budget is the user's time, so preparation counts; but it may not eat up a candidate's whole trial.
-    spent = job.run.seconds / len(prepared)
-    if budget.minutes is not None:
-        spent = min(spent, 60 * budget.minutes * options.trial / 2)
-    return [
-        trainer(job.run, *parts, options.objective, budget, label=name, spent=spent) for name, parts in prepared.items()
-    ]
+        job.budget.before += one.progress.seconds
+        job.budget.weighing = max(job.budget.weighing, 3 * answering * asked_of(len(job.schema)))
+        return one
 
 
-def _chosen_before(job: Job, encodings: Sequence[str]) -> list[str] | None:
-    """The encodings that the run to be resumed has tried, whether or not this one would be late for some of them.
-
-    Their number decides on each one's budget, so with others the run would not take up its own checkpoints.
-    """
-    path = None if job.run.folder is None else job.run.folder / CHOICE
-    if path is None or not job.run.resume or not path.is_file():
-        return None
-    with reading(str(path)):
-        found = read_json(path.read_bytes())
-        if not isinstance(found, list) or found[:1] != list(encodings[:1]) or not set(found) <= set(encodings):
-            raise UserError(f"expected encodings out of {list(encodings)}, the first one first, got {found!r:.80}")
-    return [name for name in encodings if name in found]
+def _time_for_another(job: Job, kept: float) -> bool:
+    """Whether the trial of another encoding would take little of the time, and be long enough to tell something."""
+    seconds = (job.budget.left - kept) * job.options.trial / (len(job.folds) + job.options.trial)
+    return seconds >= SHORTEST_TRIAL and not job.budget.late(ENOUGH)
 
 
-def _late(job: Job, budget: Options) -> bool:
-    """Whether preparation has used up half of a candidate's budget."""
-    return budget.minutes is not None and job.run.seconds > 60 * budget.minutes / 2
+def _label(warp: str, fold: int) -> str:
+    return warp if fold == 0 else f"{warp}-{fold}"
 
 
-def _never() -> bool:
-    return False
-
-
-def _prepared(
-    job: Job,
-    warp: str,
-    training: pd.DataFrame,
-    validation: pd.DataFrame,
-    *,
-    late: Callable[[], bool] = _never,
-) -> tuple[AnyOrderModel, Masking, Rows, Rows]:
-    """An untrained model in this encoding, what to train it for, the rows to learn from and those to judge by."""
-    options = job.options
-    encoding = Encoding.fit(training, job.schema, cast(WarpName, warp), late)
-    rows, held_out = encoded_rows(encoding, training), encoded_rows(encoding, validation)
-    heads = [head_for(codec, options.components, options.heads) for codec in encoding.codecs]
-    reals = sum(head.levels == 0 for head in heads)
-    network = {**networks.of(options.network).defaults(warp, reals), **options.network}
-    model = AnyOrderModel.build(encoding, heads, network, protocols.build(options.protocol), seed=job.run.seed)
-    model.network.prepare(rows.values, rows.observed)
-    return model, _masking(options.masking, model, rows), rows, held_out
+def _allow(one: Trainer, seconds: float) -> None:
+    """So many seconds in all, for a trainer with a budget in time."""
+    if one.seconds is not None:
+        one.seconds = seconds
 
 
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
@@ -171,16 +290,29 @@ def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
     return described
 
 
-def split_rows(options: TableOptions, table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rows to learn from and rows to judge by; the same ones for the same seed."""
-    order = np.random.default_rng(seed).permutation(len(table))
-    most = min(options.most_validation_rows, len(table) - 2)
-    held_out = int(np.clip(round(options.validation_share * len(table)), 2, most))
-    return table.iloc[order[held_out:]], table.iloc[order[:held_out]]
-
-
 def _share(options: Options, share: float) -> Options:
-    """Copy the options with that share of the budget."""
-    minutes = None if options.minutes is None else options.minutes * share
-    steps = None if options.steps is None else max(1, round(options.steps * share))
-    return replace(options, minutes=minutes, steps=steps)
+    """Copy the options with that share of the steps; the time of a network is told to its trainer."""
+    return replace(options, steps=None if options.steps is None else max(1, round(options.steps * share)))
+
+
+def _row_seconds(model: AnyOrderModel, expert: int) -> tuple[float, float]:
+    """About how long one core needs to learn from a row, and to answer for one.
+
+    From the size of the model and of the Gaussian ``expert`` beside it, not from a clock: a resumed run must come to
+    the same.
+    """
+    weights = 2 * sum(parameter.numel() for parameter in model.parameters()) / OPERATIONS
+    factors = expert**3 / EXPERT_OPERATIONS
+    return 3 * weights + factors, weights + factors
+
+
+def _affordable(options: Options, learning: float, answering: float, folds: int) -> Options:
+    """Smaller batches and fewer validation queries, where a table is so wide that its time would hold few of them."""
+    if options.minutes is None:
+        return options
+    whole = 60 * options.minutes / 2 / folds  # about what one network has
+    return replace(
+        options,
+        batch=min(options.batch, max(FEWEST_ROWS, int(whole / FEWEST_STEPS / learning))),
+        validation_queries=min(options.validation_queries, max(FEWEST_QUERIES, int(whole * VALIDATION / answering))),
+    )

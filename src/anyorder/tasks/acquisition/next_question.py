@@ -21,14 +21,19 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import EXACT, Estimate
-from anyorder.questions.gains import Gain, Goal, answered, expected_gains, paired_error, uncertainty_now
-from anyorder.questions.information import joint_entropy, mutual_information
+from anyorder.questions.gains import Gain, Goal, answered, expected_gains, paired_error, ranged_gains, uncertainty_now
+from anyorder.questions.information import joint_entropy
+from anyorder.questions.particles import Particles
 from anyorder.questions.uncertainty import uncertainty_named
 from anyorder.support.checks import inside, whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.variables.schema import Group
 
-FIRST_DRAWS = 32  # behind every candidate; further ones go to those that may still be the best
+FIRST_DRAWS = 32  # behind every candidate; those that may still be the best are asked again,
+MORE = 4  # with so many times as many
+FIRST_IN_RANGES, DRAWS_IN_RANGES = 16, 64  # the same where rows stand for ranges,
+ROWS_OF_RANGES = 32  # and how many of them at most
+DRAWS_NOW = 64  # behind the uncertainty now, under ranges
 SETTLED = 2.0  # standard errors by which the best candidate leads when draws end
 LEAST_NATS = 0.01  # a gain of less is not worth a question, if the user sets no other threshold
 LEAST_SHARE = 0.01  # the same for the other rewards, of the uncertainty now
@@ -41,7 +46,8 @@ class Candidate:
 
     ``value`` is what candidates are ranked by: the gain per unit of cost. With a look two steps ahead, ``ahead`` is
     this gain and that of the best measurement after it, where one is worth its cost, and ``cost_ahead`` what both cost;
-    the value is then their sum, or with costs the better of both rates.
+    the value is then their sum, or with costs the better of both rates. ``contradiction``: how far what is believed
+    of the target now is from the mean of what would be believed after the answers; 0 if a model agrees with itself.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Candidate:
     cost: float
     value: float
     worth: bool = True
+    contradiction: float = 0.0
     ahead: Estimate | None = None
     cost_ahead: float | None = None
 
@@ -58,7 +65,8 @@ class Candidate:
         facts: dict[str, Any] = {"name": self.name, "columns": list(self.columns), "gain": self.gain.to_json()}
         if self.ahead is not None:
             facts |= {"ahead": self.ahead.to_json(), "cost_ahead": self.cost_ahead}
-        return {**facts, "cost": self.cost, "value": self.value, "worth": self.worth}
+        facts |= {"cost": self.cost, "value": self.value, "worth": self.worth}
+        return {**facts, "contradiction": self.contradiction}
 
 
 @dataclass(frozen=True)
@@ -111,12 +119,13 @@ class NextQuestion:
         return self.chosen[0] if self.chosen else None
 
     @property
-    def doubt(self) -> float:
-        """How far below zero the least gain lies, beyond two standard errors.
+    def contradiction(self) -> float:
+        """The largest contradiction over all candidates, in the unit of the gains.
 
-        No true gain is negative: by as much the model's answers to different questions contradict each other here.
+        A true distribution is the mean of what it will be once something is known. A learned one need not be: so far
+        apart are the model's answers to different questions here. Gains are free of it.
         """
-        return max([0.0, *(-float(one.gain) - 2 * one.gain.standard_error for one in self.candidates)])
+        return max([0.0, *(one.contradiction for one in self.candidates)])
 
     def __repr__(self) -> str:
         if not self.chosen:
@@ -130,7 +139,8 @@ class NextQuestion:
         Returns
         -------
         DataFrame
-            Name, gain with its standard error, cost, value (what they are ranked by) and whether they are worth asking.
+            Name, gain with its standard error and its error with the model's doubt, cost, value (what they are
+            ranked by) and whether they are worth asking.
 
         Examples
         --------
@@ -140,8 +150,8 @@ class NextQuestion:
         rows = []
         for one in self.candidates:
             ahead = {} if one.ahead is None else {"ahead": float(one.ahead)}
-            error = one.gain.standard_error
-            facts = {"name": one.name, "gain": float(one.gain), "standard_error": error, **ahead}
+            facts = {"name": one.name, "gain": float(one.gain), "standard_error": one.gain.standard_error, **ahead}
+            facts["error"] = one.gain.error
             rows.append({**facts, "cost": one.cost, "value": one.value, "worth": one.worth})
         return pd.DataFrame(rows)
 
@@ -159,7 +169,7 @@ class NextQuestion:
         """
         facts: dict[str, Any] = {"about": list(self.about), "reward": self.reward, "unit": self.unit}
         facts |= {"now": self.now.to_json(), "best": self.best, "chosen": list(self.chosen), "stop": self.stop}
-        facts["doubt"] = self.doubt
+        facts["contradiction"] = self.contradiction
         if self.together is not None:
             facts["together"] = self.together.to_json()
         return {**facts, "candidates": [one.to_json() for one in self.candidates]}
@@ -167,7 +177,10 @@ class NextQuestion:
 
 @dataclass(frozen=True)
 class Case:
-    """One row of exactly known model values, what is to be learned of it, and when a gain is worth a question."""
+    """One row of exactly known model values, what is to be learned of it, and when a gain is worth a question.
+
+    ``particles``: weighted draws that stand for ranges, if the evidence has any.
+    """
 
     model: AnyOrderModel
     row: Float[Tensor, "1 variables"]
@@ -177,11 +190,14 @@ class Case:
     floor: float = 0.0
     price: float = 0.0
     seed: int = 0
+    particles: Particles | None = None
 
     def gains(self, candidates: Sequence[Group], draws: int, seed: int, most: int | None = None) -> list[Gain]:
         """What each is expected to tell; answers are listed where there are no more than ``most``."""
-        row, known, goal = self.row, self.known, self.goal
-        return expected_gains(self.model, row, known, goal, candidates, draws, seed, list_up_to=most)
+        if self.particles is not None:
+            rows, drawn = min(draws, ROWS_OF_RANGES), min(draws, DRAWS_IN_RANGES)
+            return ranged_gains(self.model, self.particles, self.goal, candidates, rows, drawn, seed, list_up_to=most)
+        return expected_gains(self.model, self.row, self.known, self.goal, candidates, draws, seed, list_up_to=most)
 
     def threshold(self, cost: float) -> float:
         """What a gain at that cost must exceed."""
@@ -217,10 +233,14 @@ def next_question(
     using = conditional.using(draws=draws, seed=seed)
     draws, seed = using.draws, using.seed
     chained = goal.uncertainty.chained
-    now = joint_entropy(using, about) if chained else uncertainty_now(model, row, known, goal, draws, seed).estimate()
+    if not chained:
+        now = Estimate(float(uncertainty_now(model, row, known, goal)))
+    else:
+        now = joint_entropy(using.using(draws=min(draws, DRAWS_NOW)) if conditional.ranged else using, about)
     unit = goal.uncertainty.unit(model.schema.variables[goal.targets[0]])
     floor = least if least is not None else LEAST_NATS if chained else LEAST_SHARE * float(now)
-    case = Case(model, row, known, goal, measurements, floor, price, seed)
+    particles = using.particles() if conditional.ranged else None
+    case = Case(model, row, known, goal, measurements, floor, price, seed, particles)
     result = NextQuestion(tuple(about), reward, unit, now)
     settled = set(conditional.given_indices) | _not_there(case)
     left = {name: group for name, group in measurements.open_for(settled).items() if name not in never}
@@ -231,10 +251,7 @@ def next_question(
         cheapest = min(measurements.cost(name) for name in left)
         reason = f"the budget that is left, {budget:g}, pays for nothing: the cheapest question costs {cheapest:g}"
         return dataclasses.replace(result, stop=reason)
-    if conditional.ranged:
-        gains = {name: mutual_information(using, _columns(model, group), about) for name, group in paid.items()}
-    else:
-        gains = {name: gain.estimate() for name, gain in settled_gains(case, paid, draws).items()}
+    gains = settled_gains(case, paid, draws)
     found = [_candidate(case, name, _columns(model, paid[name]), gain) for name, gain in gains.items()]
     if look_ahead == 2:
         alone = max(float(one.gain) for one in found)
@@ -256,14 +273,15 @@ def next_question(
 
 
 def settled_gains(case: Case, candidates: Mapping[str, Group], draws: int) -> dict[str, Gain]:
-    """The gains of one case, with draws added for those that may still be best until the ranking is settled."""
-    used, seed = min(FIRST_DRAWS, draws), case.seed
+    """The gains of one case, with more draws for those that may still be best until the ranking is settled."""
+    ranged = case.particles is not None
+    used, most = (FIRST_IN_RANGES, min(draws, DRAWS_IN_RANGES)) if ranged else (FIRST_DRAWS, draws)
+    used, seed = min(used, most), case.seed
     gains = dict(zip(candidates, case.gains(list(candidates.values()), used, seed, draws), strict=True))
-    while used < draws and (names := _contenders(case, gains)):
-        more, seed = min(used, draws - used), seed + 1
-        for name, gain in zip(names, case.gains([candidates[name] for name in names], more, seed, draws), strict=True):
-            gains[name] = gains[name].joined(gain)
-        used += more
+    while used < most and (names := _contenders(case, gains)):
+        used, seed = min(MORE * used, most), seed + 1
+        groups = [candidates[name] for name in names]
+        gains |= zip(names, case.gains(groups, used, seed, draws), strict=True)
     return gains
 
 
@@ -283,18 +301,22 @@ def _contenders(case: Case, gains: Mapping[str, Gain]) -> list[str]:
             if name == leader or (above[name] <= 0 and name not in doubtful):
                 continue
             terms = gains[name].terms / cost[name]
+            further = float(
+                (gains[name].further / cost[name]).square() + (gains[leader].further / cost[leader]).square()
+            )
             if terms.shape == first.shape:  # common random numbers: the error of the difference
-                error = float(paired_error(terms - first)[0])
+                error = (float(paired_error(terms - first)[0].square()) + further) ** 0.5
             else:
-                error = float((paired_error(terms).square() + paired_error(first).square()).sqrt()[0])
+                error = (float((paired_error(terms).square() + paired_error(first).square())[0]) + further) ** 0.5
             if value[leader] - value[name] < SETTLED * error:
                 close |= {leader, name}
-    return [name for name in gains if name in close and not gains[name].listed]
+    return [name for name in gains if name in close and float(gains[name].error[0]) > 0]
 
 
-def _candidate(case: Case, name: str, columns: Sequence[str], gain: Estimate) -> Candidate:
-    cost = case.measurements.cost(name)
-    return Candidate(name, tuple(columns), gain, cost, float(gain) / cost, float(gain) > case.threshold(cost))
+def _candidate(case: Case, name: str, columns: Sequence[str], found: Gain) -> Candidate:
+    cost, gain = case.measurements.cost(name), found.estimate()
+    worth, contradiction = float(gain) > case.threshold(cost), float(found.contradiction[0])
+    return Candidate(name, tuple(columns), gain, cost, float(gain) / cost, worth, contradiction)
 
 
 def _sooner(found: Sequence[Candidate], priced: bool) -> int:
@@ -329,11 +351,11 @@ def _looked_ahead(
     if not others:
         return dataclasses.replace(first, ahead=first.gain, cost_ahead=first.cost)
     futures = answered(case.model, case.row, case.known, candidates[first.name], OUTER_DRAWS, case.seed)
-    groups = [candidates[name] for name in others]
+    weight, groups = futures.weight[:, 0], [candidates[name] for name in others]
     costs = torch.tensor([case.measurements.cost(name) for name in others], dtype=torch.float64)
     least = torch.tensor([case.threshold(float(cost)) for cost in costs], dtype=torch.float64)
     halves = [
-        expected_gains(case.model, futures.values, futures.known, case.goal, groups, INNER_DRAWS, seed)
+        expected_gains(case.model, futures.values[:, 0], futures.known, case.goal, groups, INNER_DRAWS, seed)
         for seed in (case.seed + 1, case.seed + 2)
     ]
     means = [torch.stack([gain.mean for gain in half]) for half in halves]
@@ -348,12 +370,12 @@ def _looked_ahead(
         spent += bought * costs[best] / 2
         noise += (bought * errors[scorer].gather(0, best[None])[0]).square() / 4
     # Draws of the answers carry the noise of what follows them; a list of them does not.
-    listed = float((futures.weight.square() * noise).sum().sqrt())
+    listed = float((weight.square() * noise).sum().sqrt())
     error = listed if futures.listed else float(paired_error(follows[None])[0])
     error = (first.gain.standard_error**2 + error**2) ** 0.5
-    total = float(first.gain) + float((futures.weight * follows).sum())
+    total = float(first.gain) + float((weight * follows).sum())
     ahead = Estimate(total, error, f"two steps, {len(follows)} answers" if error else EXACT)
-    both = first.cost + float((futures.weight * spent).sum())
+    both = first.cost + float((weight * spent).sum())
     # Without costs the sum of two gains counts; with costs a first step that is better alone may stand alone.
     value = max(first.value, total / both) if case.measurements.priced else total
     worth = first.worth or (total > case.threshold(both) and total - alone > case.threshold(first.cost))

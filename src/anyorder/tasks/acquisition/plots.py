@@ -28,7 +28,7 @@ def plot_ranking(found: NextQuestion) -> Figure:
         return figure
     heights = range(len(shown))
     colours = [ORANGE if one.name in found.chosen else BLUE if one.worth else SOFT for one in shown]
-    errors = [1.96 * one.gain.standard_error for one in shown]
+    errors = [1.96 * one.gain.error for one in shown]
     if any(one.ahead is not None for one in shown):  # behind each gain, with that of the best question after it
         both = [float(one.gain if one.ahead is None else one.ahead) for one in shown]
         axes.barh(heights, both, color=colours, alpha=0.3, height=0.7)

@@ -30,14 +30,14 @@ class Scores:
         """Nats per counted step."""
         return ((self.log_prob + self.log_det) * self.weight).sum() / self.weight.sum().clamp(min=1e-12)
 
-    def total(self, floor: float) -> tuple[float, float]:
-        """Sum and weight in float64, no step below ``floor`` nats: one absurd cell must not drown all others.
+    def totals(self, floor: float) -> tuple[Float[Tensor, " batch"], Float[Tensor, " batch"]]:
+        """Each row's sum and weight, no step below ``floor`` nats: one absurd cell must not drown all others.
 
         NaN is no score, however low: it makes the sum NaN, if it stands where something is counted.
         """
         weight = self.weight.double()
         total = (self.log_prob.double().clamp(min=floor) + self.log_det.double()) * weight
-        return total.where(weight > 0, 0.0).sum().item(), weight.sum().item()
+        return total.where(weight > 0, 0.0).sum(dim=1), weight.sum(dim=1)
 
 
 @dataclass(frozen=True)

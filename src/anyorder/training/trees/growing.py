@@ -70,13 +70,20 @@ def grow_trial_trees(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
+    like: TrialTrees | None = None,
 ) -> TrialTrees:
     """Trees with as many rounds as held-out rows ask for; ``advance`` is called when a variable is done.
 
-    A variable for which no time is left answers with its marginal.
+    A variable for which no time is left answers with its marginal. Trees of another fold, ``like`` which these are to
+    be, have settled how small leaves may be.
     """
     jobs = _jobs(heads, layout, nominal, training, options, seed, clock)
-    grown = one_after_another(lambda job: job.trial(held_out), jobs, advance)
+
+    def trial(job: _Job) -> tuple[list[TreeArrays], list[Plan]]:
+        known = like.plans[job.index] if like else ()
+        return job.trial(held_out, [plan.least_rows if plan.rounds else options.smooth for plan in known])
+
+    grown = one_after_another(trial, jobs, advance)
     questions, trees = [job.questions for job in jobs], [own for own, _ in grown]
     network = _network(heads, layout, jobs, questions, trees)
     return TrialTrees(list(heads), network, questions, trees, [plans for _, plans in grown])
@@ -211,32 +218,36 @@ class _Job:
                 trees.append(read_trees(booster.model_to_string()))
         return trees
 
-    def trial(self, held_out: Rows) -> tuple[list[TreeArrays], list[Plan]]:
+    def trial(self, held_out: Rows, leaves: Sequence[int] = ()) -> tuple[list[TreeArrays], list[Plan]]:
         """Trees that make held-out cells most probable, sharp or smooth ones, and the plans that led to them.
 
-        Coarse questions come first, so that time which runs out costs detail alone.
+        Coarse questions come first, so that time which runs out costs detail alone. ``leaves``: how many rows a leaf
+        must hold, by depth, if that is known.
         """
-        over = self.clock.begin(TRIAL_COST)
+        over = self.clock.begin(1 if leaves else TRIAL_COST)
         generator = np.random.default_rng([self.seed, self.index])
         trees: list[TreeArrays] = []
         plans: list[Plan] = []
         if not over():
             shown = self._shown(self.rows, self.options.shown, generator)
             unseen, truth, _ = self._shown(held_out, max(2_000, len(held_out.values)), generator)
-            for splits in self.depths:
+            for depth, splits in enumerate(self.depths):
                 asked = [_Asked(split, unseen, truth) for split in splits]
-                found, plan = self._depth(asked, shown, over)
+                both = (self.options.smooth, self.options.sharp)  # the smooth ones are sooner done
+                found, plan = self._depth(asked, shown, over, leaves[min(depth, len(leaves) - 1) :][:1] or both)
                 trees += found
                 plans.append(plan)
                 if over():
                     break
         return trees + [TreeArrays.none()] * (len(self.questions) - len(trees)), plans
 
-    def _depth(self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool]) -> tuple[list[TreeArrays], Plan]:
-        """The better of sharp and smooth trees for the questions of one depth."""
+    def _depth(
+        self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool], leaves: Sequence[int]
+    ) -> tuple[list[TreeArrays], Plan]:
+        """The trees for the questions of one depth, with the better of these leaves."""
         best: float | None = None
         trees, plan = [TreeArrays.none()] * len(asked), Plan()
-        for least_rows in (self.options.smooth, self.options.sharp):  # the smooth ones are sooner done
+        for least_rows in leaves:
             if over() and plan.rounds:
                 break
             boosters = [self._booster(one.split, least_rows, *shown) for one in asked]

@@ -27,6 +27,7 @@ from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, 
 from anyorder.variables.schema import Variable
 from anyorder.variables.warp import Warp
 
+DIGITS = 9  # after the point, which every step that is recognised has
 MANY = 16  # values from which on a column is quicker than one after the other
 
 WarpName = Literal["normal_scores", "standard"]
@@ -160,6 +161,13 @@ class Codec(ABC):
         low, high = self.variable.bounds
         return units.clip(-math.inf if low is None else low, math.inf if high is None else high)
 
+    def as_recorded(self, units: Numbers) -> Numbers:
+        """Numbers of the data, rounded as their column was and within its bounds."""
+        if self.variable.step:
+            # The last digits of a multiple of 0.1 are no part of it.
+            units = np.round(np.rint(units / self.variable.step) * self.variable.step, DIGITS)
+        return self.inside(units)
+
     def _refuse_outside(self, column: Series, missing: Mask, units: Numbers) -> None:
         """Bounds that the user declared hold for every value; bounds that the data suggest can turn out wrong."""
         low, high = self.variable.bounds
@@ -180,6 +188,11 @@ class Codec(ABC):
     def bend(self) -> Warp | None:
         """The warp that leads from the units of the data to model values, if that is all there is to it."""
         return None
+
+    @property
+    def reach(self) -> float | None:
+        """How far from zero the model values seen lie, about; None where that does not matter."""
+        return None if self.bend is None else self.bend.reach
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
@@ -289,7 +302,7 @@ def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> W
     if not scale > 1e-12 * abs(location):
         return Warp.affine(location, step or 1.0)
     if warp == "standard":
-        return Warp.affine(location, scale)
+        return Warp.standard(values, location, scale)
     return Warp.normal_scores(values, minimum_scale=step or rounding_step(values))
 
 
@@ -310,3 +323,19 @@ def rounding_step(values: Numbers) -> float | None:
         if bool((np.abs(scaled - whole) <= slack).all()) and whole.min() < whole.max():
             return 10.0**-digits
     return None
+
+
+GRIDS = (25.0, 5.0, 2.0)  # times a power of ten, the coarsest first
+ENOUGH = 20  # different values, before a grid other than of decimals is believed
+
+
+def recorded_step(values: Numbers) -> float:
+    """The spacing of the grid on which all values lie, such as 0.1 or 0.25; 0 where there is none down to 1e-6."""
+    step = rounding_step(values)
+    if step is None:
+        return 0.0
+    for factor in GRIDS if len(np.unique(values)) >= ENOUGH else ():
+        scaled = values / (factor * step)
+        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all()):
+            return round(factor * step, DIGITS)
+    return step

@@ -140,7 +140,7 @@ class LatticeCodec(Codec):
         # An open end is further away than any whole number that a float64 holds.
         first = high - ENDLESS if low is None and high is not None else low or 0
         count = ENDLESS + 1 if low is None or high is None else high - low + 1
-        return Lattice(float(first), float(self.step), count, self.warp)
+        return Lattice(float(first), float(self.step), count, self.warp, firm=self.variable.declared)
 
     @property
     def ends(self) -> tuple[None, None]:

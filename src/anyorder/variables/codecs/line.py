@@ -84,7 +84,7 @@ class LineCodec(Codec):
         unknown = np.isnan(values)
         units = through(self.warp.inverse, np.where(unknown, 0.0, values))
         if self.variable.kind is not Kind.DATETIME:
-            return numbers_as(self.variable, self.inside(units), unknown)
+            return numbers_as(self.variable, self.as_recorded(units), unknown)
         grain = 1_000_000 if self.variable.resolution == "second" else 1
         since = np.rint(units.clip(-MOST_DAYS, MOST_DAYS) * (MICROSECONDS_PER_DAY / grain)).astype(np.int64) * grain
         return times_as(self.variable, since + self.origin, unknown, wall=False)

@@ -56,6 +56,10 @@ class SpikedCodec(Codec):
             at[number] = max(at[number], np.nextafter(at[number - 1], np.float32(np.inf)))
         return tuple(float(atom) for atom in at)
 
+    @property
+    def reach(self) -> float | None:
+        return self.line.reach
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         values, known = self.line.encode(column, marks, evidence=evidence)
         return self._apart(values, numbers(column, ~known, self.variable.name), known), known
@@ -81,7 +85,7 @@ class SpikedCodec(Codec):
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)
-        return numbers_as(self.variable, self.measure(np.where(unknown, 0.0, values)), unknown)
+        return numbers_as(self.variable, self.as_recorded(self.measure(np.where(unknown, 0.0, values))), unknown)
 
     def measure(self, values: Numbers) -> Numbers:
         units = self.line.inside(self.line.measure(values))

@@ -17,7 +17,7 @@ from typing import Any
 from anyorder.support.atomic import atomic_path
 
 HERE = Path(__file__).resolve().parent
-LIBRARY = HERE.parents[1] / "src" / "anyorder"
+LIBRARY = HERE.parent / "src" / "anyorder"
 
 
 @cache

@@ -1,0 +1,150 @@
+"""The trees of a table: a set for every fold, or several sets of all rows, their bins shifted against each other.
+
+Sets that cut their bins elsewhere are better together than each alone. With folds, each set is grown on the rows
+outside its fold, as long as those inside gain by it. Without, one trial on held-out rows decides how to grow the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from anyorder.heads import Head
+from anyorder.modalities.tables.race import Encoded, Job
+from anyorder.model import AnyOrderModel, layout_of
+from anyorder.protocols import protocols
+from anyorder.training.blending import Member
+from anyorder.training.progress import trees_bar
+from anyorder.training.rows import Rows
+from anyorder.training.trees.classes import tree_head
+from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
+from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions
+from anyorder.variables.codecs import Codec, Space
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind
+from anyorder.variables.warp import Warp
+
+CELLS_FOR_BINS = 200_000  # of the whole table, from which the bins of its columns are spaced
+FEWEST_FOR_BINS = 200  # cells of one column
+
+
+def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable[[], bool]) -> Member:
+    """The trees of a table, within the time that there is; ``stop`` tells of Ctrl-C."""
+    growing, folds = job.options.trees, len(job.folds)
+    if job.options.training.steps is not None:
+        growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
+    heads = table.heads()
+    sets = folds if folds > 1 else growing.members
+    protocol = protocols.build(job.options.protocol)
+
+    def model(own: list[Head], network: object) -> AnyOrderModel:
+        return AnyOrderModel(table.encoding, network, own, protocol).eval()  # type: ignore[arg-type]
+
+    with trees_bar(job.run.progress, (sets if folds > 1 else 1 + sets) * len(heads)) as advance:
+        if folds > 1:
+            clock = Clock((TRIAL_COST + folds - 1) * len(heads), deadline, stop)
+            grown: list[TrialTrees] = []
+            for fold in range(folds):
+                forest = _Forest(table.encoding, heads, table.training(fold), growing, job.run.seed + fold, folds)
+                grown.append(forest.trial(fold, table.held_out(fold), clock, advance, grown[0] if grown else None))
+            parts = [model(one.heads, one.network) for one in grown]
+            return Member("trees", parts, parts)
+        rows, held_out = table.training(0), table.held_out(0)
+        forest = _Forest(table.encoding, heads, rows, growing, job.run.seed, sets)
+        final = all_rows(rows, held_out) if len(job.table) <= growing.refit_below else rows
+        clock = Clock((TRIAL_COST + sets) * len(heads), deadline, stop)
+        trial = forest.trial(0, held_out, clock, advance)
+        others = [forest.grown(number, final, trial, clock, advance) for number in range(sets)]
+        return Member("trees", [model(trial.heads, trial.network)], [model(*one) for one in others])
+
+
+@dataclass(frozen=True)
+class _Forest:
+    """Sets of trees that learn from the same rows: the same variables, shifted bins, other subsets shown."""
+
+    encoding: Encoding
+    heads: Sequence[Head]
+    rows: Rows
+    options: TreeOptions
+    seed: int
+    sets: int
+
+    @cached_property
+    def warps(self) -> list[Warp | None]:
+        """From model units to normal scores: nothing to do where the encoding has bent the column already."""
+        # Bins need no more than a sketch of each column; where there are many columns, some of its cells tell enough.
+        most = max(FEWEST_FOR_BINS, CELLS_FOR_BINS // len(self._cells))
+        some = (cells[:: -(-len(cells) // most)] if len(cells) else cells for cells in self._cells)
+        return [_normal_scores(codec, cells) for codec, cells in zip(self.encoding.codecs, some, strict=True)]
+
+    @cached_property
+    def _cells(self) -> list[Float[np.ndarray, " cells"]]:
+        """The known cells of every variable, in model units."""
+        values, observed = self.rows.values.numpy(), self.rows.observed.numpy()
+        return [values[observed[:, index], index] for index in range(values.shape[1])]
+
+    @cached_property
+    def nominal(self) -> list[bool]:
+        """Which variables have levels without an order."""
+        return [
+            codec.space is Space.LEVELS and codec.variable.kind is Kind.CATEGORICAL and len(codec.variable.levels) > 2
+            for codec in self.encoding.codecs
+        ]
+
+    def trial(
+        self,
+        number: int,
+        held_out: Rows,
+        clock: Clock,
+        advance: Callable[[], None],
+        like: TrialTrees | None = None,
+    ) -> TrialTrees:
+        """The set of this number, grown as long as held-out rows gain; its leaves those of ``like``, if it is there."""
+        heads = self._bins(number)
+        layout = layout_of(self.encoding.schema, heads)
+        return grow_trial_trees(
+            heads,
+            layout,
+            self.nominal,
+            self.rows,
+            held_out,
+            self.options,
+            seed=self.seed,
+            clock=clock,
+            advance=advance,
+            like=like,
+        )
+
+    def grown(
+        self, number: int, rows: Rows, trial: TrialTrees, clock: Clock, advance: Callable[[], None]
+    ) -> tuple[list[Head], object]:
+        """The set of this number, grown by the plans of the trial."""
+        heads = self._bins(number)
+        layout = layout_of(self.encoding.schema, heads)
+        return heads, grow_trees(
+            heads,
+            layout,
+            self.nominal,
+            rows,
+            trial.plans,
+            self.options,
+            seed=self.seed + number,
+            clock=clock,
+            advance=advance,
+            instead=trial if number == 0 else None,  # the first have the bins of the trial
+        )
+
+    def _bins(self, number: int) -> list[Head]:
+        shift = (number + 0.5) / self.sets
+        columns = zip(self.heads, self._cells, self.warps, strict=True)
+        return [tree_head(head, cells, self.options.bins, shift, warp) for head, cells, warp in columns]
+
+
+def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
+    if codec.bend is None:
+        return None
+    return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))

@@ -1,0 +1,223 @@
+r"""A linear or logistic regression for every variable, with unknown inputs integrated out in closed form.
+
+Every variable has a few predictors, linear in what the others say (numbers as they are, levels and atoms as
+indicators): $\eta = w^\top x + b$. Of a number, $\eta$ is the location, and the residual's law is a mixture of
+normals; of levels, the $\eta$ are logits. Where inputs are unknown, $\eta$ is itself normal given the known ones, with
+a mean $m$ and a variance $s^2$ (:mod:`.parts.predictors`). A number's components get broader by $s^2$, which is exact;
+the logits of levels are held back as MacKay (1992) has it, and are those of the marginal once nothing is known:
+
+$$\mathrm{logit} = \kappa(s^2)\, m + \frac{s^2}{s_0^2}\,\delta, \qquad \kappa(s^2) = (1 + \pi s^2 / 8)^{-1/2},$$
+
+where $s_0^2$ and $\delta$ are the variance without evidence and what is then missing to the marginal.
+So little evidence gives broad answers, and all of it those of the regression.
+:mod:`anyorder.training.linear` fits it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.networks.base import MaskNetwork
+from anyorder.networks.gaussian import check_covariance
+from anyorder.networks.parts.predictors import predictor_moments
+from anyorder.support.checks import inside, whole
+
+LARGEST = 1e30  # of any number that a file may hold here
+TO_LOGISTIC = math.log(math.sqrt(3) / math.pi)  # from a normal's log scale to that of a logistic as broad
+
+
+@dataclass(eq=False)
+class LinearNetwork(MaskNetwork):
+    """``marks``: the values of each variable that are inputs of their own: levels, atoms; a number is one besides.
+
+    ``atoms``: how many atoms each variable's head has; ``logistic``: whether its components are logistic, not normal.
+    Heads of levels must be ``bernoulli`` or ``categorical``, those of numbers mixtures of three features a component.
+    """
+
+    name: ClassVar[str] = "linear"
+    trainable: ClassVar[bool] = False
+
+    marks: tuple[tuple[float, ...], ...] = ()
+    atoms: tuple[int, ...] = ()
+    logistic: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        layout = self.layout
+        # Without a word on it, all levels but the first are marked: that one is what is left.
+        self.marks = tuple(map(tuple, self.marks)) or tuple(tuple(map(float, range(1, k))) for k in layout.levels)
+        self.atoms = tuple(self.atoms) or (0,) * layout.variables
+        self.logistic = tuple(self.logistic) or (False,) * layout.variables
+        self.components = self._check_options()
+        self._place_inputs()
+        self._place_answers()
+        inputs, predictors, reals = len(self.owner), len(self.target), len(self.numbers)
+        self.low: Tensor
+        self.high: Tensor
+        self.mean: Tensor
+        self.covariance: Tensor
+        self.weight: Tensor
+        self.intercept: Tensor
+        self.spread: Tensor
+        self.missing: Tensor
+        self.shares: Tensor
+        self.offsets: Tensor
+        self.log_scales: Tensor
+        self.kept: list[str] = []
+        # Numbers beyond the ends of what was seen count as these ends: a line must not run away from the data.
+        self._keep("low", torch.full((layout.variables,), -1.0))
+        self._keep("high", torch.full((layout.variables,), 1.0))
+        self._keep("mean", torch.zeros(inputs))
+        self._keep("covariance", torch.eye(inputs))
+        self._keep("weight", torch.zeros(predictors, inputs))
+        self._keep("intercept", torch.zeros(predictors))
+        self._keep("spread", torch.ones(predictors))  # the variance of a predictor when nothing is known,
+        self._keep("missing", torch.zeros(predictors))  # and what its logit then lacks to the marginal's
+        for name in ("shares", "offsets", "log_scales"):  # of the components of each number's residual
+            self._keep(name, torch.zeros(reals, self.components))
+
+    def _keep(self, name: str, tensor: Tensor) -> None:
+        self.kept.append(name)
+        self.register_buffer(name, tensor.double())
+
+    def _check_options(self) -> int:
+        """How many components the mixtures have, if all options fit the layout."""
+        layout = self.layout
+        if {len(self.marks), len(self.atoms), len(self.logistic)} != {layout.variables}:
+            raise UserError(f"linear: marks, atoms and logistic must speak of each of {layout.variables} variables")
+        found = set()
+        entries = zip(self.marks, self.atoms, self.logistic, layout.levels, layout.sizes, strict=True)
+        for marks, atoms, logistic, levels, size in entries:
+            span = f"[0, {levels - 1}]" if levels else f"[{-LARGEST}, {LARGEST}]"
+            if not all(inside(mark, span) for mark in marks) or list(marks) != sorted(set(marks)):
+                raise UserError(f"linear: marks must increase and be values in {span}, got {marks!r:.80}")
+            whole("linear: atoms", atoms, 0, size - 1)
+            if not isinstance(logistic, bool):
+                raise UserError(f"linear: logistic must be yes or no for each variable, got {logistic!r:.80}")
+            answer = size == (1 if levels == 2 else levels) and not atoms if levels else not (size - atoms) % 3
+            if not answer:
+                raise UserError(f"linear: no answer has {size} features for {levels} levels and {atoms} atoms")
+            found |= set() if levels else {(size - atoms) // 3}
+        if len(found) > 1:
+            raise UserError(f"linear: all numbers must have the same number of components, got {sorted(found)}")
+        return found.pop() if found else 0
+
+    def _place_inputs(self) -> None:
+        """Where each input comes from: the variable, and the value that it marks (NaN for the number itself)."""
+        own = [
+            (variable, mark)
+            for variable, levels in enumerate(self.layout.levels)
+            for mark in (*self.marks[variable], *(() if levels else (math.nan,)))
+        ]
+        self.owner: Tensor
+        self.mark: Tensor
+        self.real: Tensor
+        self.register_buffer("owner", torch.tensor([variable for variable, _ in own]), persistent=False)
+        self.register_buffer("mark", torch.tensor([mark for _, mark in own], dtype=torch.float64), persistent=False)
+        self.register_buffer("real", torch.tensor(self.layout.levels) == 0, persistent=False)
+
+    def _place_answers(self) -> None:
+        """The predictors: the logits of all classes of all variables first, then the locations of numbers.
+
+        ``base``: the first logit of the same variable, from which the others are counted; ``slot``: where in the flat
+        features each one after it stands; ``number_slot``: where a number's mixture does.
+        """
+        width = self.layout.width
+        target: list[int] = []
+        later: list[int] = []
+        base, slot, number_slot = [], [], []
+        for variable, (levels, atoms) in enumerate(zip(self.layout.levels, self.atoms, strict=True)):
+            classes = levels or 1 + atoms
+            first = len(target)
+            if classes > 1:
+                target += [variable] * classes
+                base += [first] * classes
+                later += range(first + 1, first + classes)
+                # A softmax has a feature for its first level too; a yes/no answer and atoms have not.
+                slot += [variable * width + k - (levels <= 2) for k in range(1, classes)]
+            if not levels:
+                number_slot.append(variable * width + atoms)
+        self.logits = len(target)
+        reals = [variable for variable, levels in enumerate(self.layout.levels) if not levels]
+        of = torch.tensor([*target, *reals], dtype=torch.long)
+        of_class = of[: self.logits]
+        classes_of = of_class.bincount(minlength=self.layout.variables)[of_class].double()
+        mixture = torch.arange(3 * self.components)
+        self.target: Tensor
+        self.numbers: Tensor
+        self.base: Tensor
+        self.later: Tensor
+        self.slot: Tensor
+        self.number_slot: Tensor
+        self.apart: Tensor
+        self.lattice: Tensor
+        places = {
+            "target": of,
+            "numbers": torch.tensor(reals, dtype=torch.long),
+            "base": torch.tensor(base, dtype=torch.long),
+            "later": torch.tensor(later, dtype=torch.long),
+            "slot": torch.tensor(slot, dtype=torch.long),
+            "number_slot": torch.tensor(number_slot, dtype=torch.long)[:, None] + mixture,
+            # The variance of a difference of two logits, by that of one of them: they add up to zero.
+            "apart": 2 * classes_of / (classes_of - 1),
+            "lattice": torch.tensor([self.logistic[variable] for variable in reals], dtype=torch.bool),
+        }
+        for name, tensor in places.items():
+            self.register_buffer(name, tensor, persistent=False)
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        if self.covariance.is_meta:
+            return
+        for name in self.kept:
+            if not bool((self.get_buffer(name).abs() <= LARGEST).all()):
+                raise UserError(f"linear: {name} must hold finite numbers")
+        if not bool((self.low <= self.high).all() and (self.spread > 0).all()):
+            raise UserError("linear: the ends of what was seen must increase, and variances be above zero")
+        check_covariance(self.covariance)
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        told = torch.zeros(self.layout.variables, dtype=torch.bool)
+        told[self.target[self.weight.cpu().any(dim=1)]] = True
+        return tuple(told.tolist())
+
+    def inputs(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
+    ) -> tuple[Float[Tensor, "batch inputs"], Bool[Tensor, "batch inputs"]]:
+        """What the predictors are linear in, and which of it is known; anything where it is not."""
+        values = values.double().where(known, 0.0)
+        values = torch.where(self.real, values.clamp(self.low, self.high), values)[:, self.owner]
+        # In single precision, so that an atom is found again however it was rounded on the way.
+        marked = (values.float() == self.mark.float()).double()
+        return torch.where(self.mark.isnan(), values, marked), known[:, self.owner]
+
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        moments = predictor_moments(self.mean, self.covariance, self.weight, *self.inputs(values, known))
+        location, variance = moments[0] + self.intercept, moments[1]
+        flat = location.new_zeros(len(values), self.layout.variables * self.layout.width)
+        if self.logits:
+            own = variance[:, : self.logits]
+            held_back = location[:, : self.logits] / (1 + math.pi / 8 * self.apart * own).sqrt()
+            logits = held_back + own / self.spread[: self.logits] * self.missing[: self.logits]
+            flat[:, self.slot] = (logits - logits[:, self.base])[:, self.later]
+        if len(self.numbers):
+            own = variance[:, self.logits :, None].clamp(min=torch.finfo(torch.float64).tiny)
+            log_scales = torch.logaddexp(2 * self.log_scales, own.log()) / 2
+            log_scales = torch.where(self.lattice[:, None], log_scales + TO_LOGISTIC, log_scales)
+            means = location[:, self.logits :, None] + self.offsets
+            flat[:, self.number_slot] = torch.cat([self.shares.expand_as(means), means, log_scales], dim=-1)
+        features: Tensor = flat.unflatten(1, (self.layout.variables, self.layout.width))
+        return features.to(values.dtype)

@@ -1,0 +1,34 @@
+"""What is left of a budget: everything counts, and there is never less than nothing."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from anyorder.modalities.tables.budget import WEIGHING, Budget
+
+
+def test_time_passes_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    budget = Budget(began=100.0, whole=60.0)
+    assert budget.left == pytest.approx(60 * (1 - WEIGHING))
+    budget.before = 20.0  # an earlier run
+    assert budget.left == pytest.approx(60 * (1 - WEIGHING) - 20)
+    now = 110.0
+    assert budget.left == pytest.approx(60 * (1 - WEIGHING) - 30)
+    assert not budget.late(0.4) and budget.late(0.5)
+    now = 1000.0
+    assert budget.left == 0.0 and budget.late(0.01)
+
+
+def test_weighing_has_what_it_needs_but_never_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    assert Budget(began=0.0, whole=60.0, weighing=10.0).left == pytest.approx(50.0)
+    assert Budget(began=0.0, whole=60.0, weighing=100.0).left == pytest.approx(45.0)
+
+
+def test_without_a_limit_there_is_no_clock() -> None:
+    budget = Budget(began=0.0, whole=None)
+    assert budget.left == math.inf and not budget.late(1.0)
