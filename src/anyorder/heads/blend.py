@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
@@ -29,18 +29,13 @@ from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.histograms import Joins, with_fewest
-<<<<<<< HEAD
-from anyorder.support.checks import whole
+from anyorder.support.checks import inside, whole
 from anyorder.support.roots import crossing_by_sections, least_index
 
 FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
+MOST_POINTS = 4096  # of a lattice that are tabulated
 FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
-=======
-from anyorder.support.checks import inside, whole
-from anyorder.support.roots import first_crossing
-
 TEMPERATURES = "[0.1, 10]"
->>>>>>> main
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -123,6 +118,7 @@ class BlendDistribution(Distribution):
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
         below, above = (end.masked_fill(known, 0.0) for end in (low, high))
         dtype = torch.float64
+        many = math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.any())
 
         def missing(value: Tensor) -> Tensor:
             nonlocal dtype
@@ -133,6 +129,10 @@ class BlendDistribution(Distribution):
         lattice = lattice_of(self) if self.discrete else None
         if lattice is not None:
             first, last = lattice.index(below), lattice.index(above)
+            if many and (span := float(last.max() - first.min())) < MOST_POINTS:
+                index = first.min() + torch.arange(span + 1, dtype=torch.float64, device=first.device)
+                found = lattice.at(index[self._first_reaching(lattice.at(index), level)])
+                return low.where(known, found).to(self._dtype)
             if bool((first == last).all()):
                 missing(lattice.at(last))  # nothing to search, but the dtype is still to be told
             found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
@@ -140,8 +140,8 @@ class BlendDistribution(Distribution):
         jumps = any(member.pieces()[1] for member in self.members)
         # Beside a jump a digit decides on which side of it an answer is.
         precision = torch.finfo(torch.float64).eps if jumps else 1e-12
-        if math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.all()):
-            below, above = self._tabulated(level, below, above, known)
+        if many:
+            below, above = self._tabulated(level, below, above)
         answer = low.where(known, crossing_by_sections(missing, below, above, precision))
         return self._snapped(answer, dtype) if jumps else answer.to(dtype)
 
@@ -152,19 +152,28 @@ class BlendDistribution(Distribution):
         return low, torch.stack([most.double() for _, most in each]).amax(0)
 
     def _level_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        shape = torch.broadcast_shapes(level.shape, self.shape)
-        codes = torch.arange(self.levels - 1, dtype=torch.float64, device=level.device)
-        reached = self.cdf(codes.reshape(-1, *[1] * len(shape))).double()
-        found = (reached < level.double()).sum(0).double().expand(shape)
+        codes = torch.arange(self.levels, dtype=torch.float64, device=level.device)
+        if math.prod(self.shape) == 1:
+            found = self._first_reaching(codes, level.double()).double()
+        else:
+            reached = self.cdf(codes[:-1].reshape(-1, *[1] * max(level.ndim, len(self.shape)))).double()
+            found = (reached < level.double()).sum(0).double()
+        found = found.expand(torch.broadcast_shapes(level.shape, self.shape))
         return found.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self._dtype)
 
-    def _tabulated(self, level: Tensor, low: Tensor, high: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-        """Closer ends for many levels of one distribution, out of one table of its cdf."""
-        first, last = low.masked_fill(known, math.inf).min(), high.masked_fill(known, -math.inf).max()
-        points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
+    def _first_reaching(
+        self, points: Float[Tensor, " points"], level: Float[Tensor, "*batch"]
+    ) -> Int[Tensor, "*batch"]:
+        """The number of the first of these ascending points at which the one distribution reaches a level, or last."""
         reached = self.cdf(points.reshape(-1, *[1] * len(self.shape))).double().reshape(-1).cummax(0).values
-        place = torch.searchsorted(reached, level.contiguous())
-        below, above = points[(place - 1).clamp(min=0)], points[place.clamp(max=TABLE - 1)]
+        return torch.searchsorted(reached, level.contiguous()).clamp(max=len(points) - 1)
+
+    def _tabulated(self, level: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Closer ends for many levels of one distribution, out of one table of its cdf."""
+        first, last = low.min(), high.max()
+        points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
+        place = self._first_reaching(points, level)
+        below, above = points[(place - 1).clamp(min=0)], points[place]
         return torch.maximum(low, below).minimum(high), torch.minimum(high, above).maximum(low)
 
     @cached_property

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from anyorder.errors import UserError
 
 NUMBER = 8  # bytes
-LITTLE = 1 << 26  # bytes that every machine has: to ask the system takes longer than a small question
+LITTLE = 1 << 22  # bytes that every machine has: to ask the system takes longer than a small question
 
 
 def check_room(name: str, count: int, numbers: int, advice: str = "ask for fewer at a time") -> None:
