@@ -52,6 +52,7 @@ Array = NDArray[np.float64]
 STANDARD: dict[str, Any] = {
     "engine": "neural",
     "encoding": "standard",
+    "folds": 1,  # one network
     "training": {"validate_every": 200, "validation_queries": 500},
 }
 ROWS: dict[str, dict[str, Any] | None] = {

@@ -110,6 +110,7 @@ def sfarm(rows: int) -> dict[str, Any]:
     steps_an_epoch = math.ceil(0.9 * rows / BATCH)
     return {
         "engine": "neural",
+        "folds": 1,  # one network, as in the paper
         "encoding": "standard",
         "network": {"name": "sfarm_mlp"},
         "heads": {"continuous": {"name": "gaussian"}},

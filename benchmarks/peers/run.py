@@ -87,7 +87,7 @@ def make_task(job: Job, work: Path) -> Path:
         hidden = tables.hide(table.frame, job.mechanism, seed=job.seed + 1)
         columns = {"kinds": table.kinds, "levels": table.levels}
         exchange.write_task(folder, table.frame, hidden, table.train, table.test, columns)
-        parts.write(folder / "made.json", {"code": code, "cells": int(table.frame.size)})
+        parts.write(folder / "made.json", {"code": code, "rows": len(table.frame), "columns": table.frame.shape[1]})
     return folder
 
 
@@ -250,7 +250,9 @@ def expected_seconds(job: Job, work: Path, limits: dict[str, Any]) -> float:
     made = json_format.loads((make_task(job, work) / "made.json").read_text(encoding="utf-8"))
     if chosen.environment == OWN:
         return 75 * limits["minutes"] if limits["minutes"] is not None else chosen.seconds
-    return min(max(chosen.seconds * made["cells"] / 10_000, 3), limits["timeout"])
+    cells = made["rows"] * made["columns"]
+    expected = chosen.seconds * cells / 10_000 + chosen.column_seconds * made["columns"]
+    return min(max(expected, 3), limits["timeout"])
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ SECONDS = {
     "forest": 4,
     "LightGBM": 5,
     "LightGBM quantiles": 15,
-    "TabPFN v2": 60,
+    "TabPFN v2": 90,
     "anyorder 15 s": 30,
 }
 """About what a fold takes on one thread, for the plan; anyorder with the default budget takes at most its 2 minutes."""

@@ -215,7 +215,7 @@ def test_a_signal_between_training_and_saving_does_not_cost_the_model(
     assert ao.load("m.anyorder").card["training"]["steps"] == 4
 
 
-@pytest.mark.parametrize("part", ["anyorder.data.files.read_table", "anyorder.modalities.tables.race.split_rows"])
+@pytest.mark.parametrize("part", ["anyorder.data.files.read_table", "anyorder.modalities.tables.race.divide"])
 def test_a_signal_before_training_interrupts_at_once(part: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any, **__: Any) -> None:
         os.kill(os.getpid(), signal.SIGINT)

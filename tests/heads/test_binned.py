@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
+from anyorder.errors import UserError
 from anyorder.heads import Binned, heads
 from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
@@ -27,9 +28,13 @@ def logits(head: Binned, rows: int = 4) -> torch.Tensor:
     return torch.randn(rows, head.size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 
 
-def test_keeps_the_contract(values: np.ndarray) -> None:
-    check_head(Binned.fit(values, 16))
-    check_head(Binned.fit(np.round(values), 16, lattice=Lattice(0.0, 1.0, None, Warp.affine(0.0, 1.0))))
+BLURS = (0.0, 0.3, 1.0)
+
+
+@pytest.mark.parametrize("blur", BLURS)
+def test_keeps_the_contract(values: np.ndarray, blur: float) -> None:
+    check_head(Binned.fit(values, 16).blurred(blur))
+    check_head(Binned.fit(np.round(values), 16, lattice=Lattice(0.0, 1.0, None, Warp.affine(0.0, 1.0))).blurred(blur))
 
 
 def test_every_bin_holds_what_its_logit_says(values: np.ndarray) -> None:
@@ -41,8 +46,9 @@ def test_every_bin_holds_what_its_logit_says(values: np.ndarray) -> None:
     torch.testing.assert_close(held, features.softmax(-1), atol=1e-12, rtol=0)
 
 
-def test_without_knowledge_it_is_the_marginal(values: np.ndarray) -> None:
-    head = Binned.fit(values, 12)
+@pytest.mark.parametrize("blur", BLURS)
+def test_without_knowledge_it_is_the_marginal(values: np.ndarray, blur: float) -> None:
+    head = Binned.fit(values, 12).blurred(blur)
     distribution = head(head.start().double()[None])
     grid = torch.linspace(-1.5, 6, 200, dtype=torch.float64)[:, None]
     warp = head.bins.warp
@@ -50,11 +56,12 @@ def test_without_knowledge_it_is_the_marginal(values: np.ndarray) -> None:
     np.testing.assert_allclose(distribution.log_prob(grid).numpy(), expected, atol=1e-6)
 
 
-def test_mean_and_entropy_by_quadrature(values: np.ndarray) -> None:
-    head = Binned.fit(values, 10)
+@pytest.mark.parametrize("blur", BLURS)
+def test_mean_and_entropy_by_quadrature(values: np.ndarray, blur: float) -> None:
+    head = Binned.fit(values, 10).blurred(blur)
     distribution = head(logits(head))
     # Simpson between the edges, where the density is smooth.
-    bounds = [-30.0, *head.edges, 60.0]
+    bounds = [-30.0, *head.bins.kinks, 60.0]
     total = mean = entropy = torch.zeros(4, dtype=torch.float64)
     for low, high in pairwise(bounds):
         inner = torch.linspace(low + 1e-9, high - 1e-9, 20_001, dtype=torch.float64)[:, None]
@@ -62,14 +69,15 @@ def test_mean_and_entropy_by_quadrature(values: np.ndarray) -> None:
         total = total + torch.trapezoid(density, inner, dim=0)
         mean = mean + torch.trapezoid(density * inner, inner, dim=0)
         entropy = entropy - torch.trapezoid(density * density.clamp(min=1e-300).log(), inner, dim=0)
-    torch.testing.assert_close(total, torch.ones_like(total), atol=1e-5, rtol=0)
+    torch.testing.assert_close(total, torch.ones_like(total), atol=2e-5, rtol=0)
     torch.testing.assert_close(distribution.mean(), mean, atol=1e-4, rtol=0)
     torch.testing.assert_close(distribution.entropy(), entropy, atol=1e-3, rtol=0)
 
 
-def test_on_a_lattice_points_share_all_probability() -> None:
+@pytest.mark.parametrize("blur", BLURS)
+def test_on_a_lattice_points_share_all_probability(blur: float) -> None:
     counts = np.random.default_rng(0).poisson(4, size=400).astype(float)
-    head = Binned.fit((counts - 4) / 2, 6, lattice=Lattice(0.0, 1.0, None, Warp.affine(4.0, 2.0)))
+    head = Binned.fit((counts - 4) / 2, 6, lattice=Lattice(0.0, 1.0, None, Warp.affine(4.0, 2.0))).blurred(blur)
     distribution = head(logits(head))
     points = torch.arange(-30, 60, dtype=torch.float64)
     mass = distribution.log_prob(((points - 4) / 2)[:, None]).exp()
@@ -80,8 +88,9 @@ def test_on_a_lattice_points_share_all_probability() -> None:
     torch.testing.assert_close(distribution.entropy(), entropy, atol=1e-6, rtol=0)
 
 
-def test_draws_follow_the_cdf(values: np.ndarray) -> None:
-    head = Binned.fit(values, 8)
+@pytest.mark.parametrize("blur", BLURS)
+def test_draws_follow_the_cdf(values: np.ndarray, blur: float) -> None:
+    head = Binned.fit(values, 8).blurred(blur)
     features = logits(head, rows=1).expand(5000, -1)
     drawn = head(features).sample(torch.Generator().manual_seed(3))
     levels = head(features[:1]).cdf(drawn[:, None])[:, 0].numpy()
@@ -145,3 +154,40 @@ def test_a_single_value_at_the_end_of_its_lattice() -> None:
     lattice = Lattice(5.0, 1.0, 1, Warp.affine(5.0, 1.0))
     head = Binned.fit(np.zeros(20), 16, lattice=lattice)
     assert float(head(logits(head)).log_prob(torch.zeros(4, dtype=torch.float64)).exp().mean()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("blur", BLURS)
+def test_draws_and_density_agree(values: np.ndarray, blur: float) -> None:
+    """Chi-squared over forty cells, whose probabilities are integrals of the density."""
+    head = Binned.fit(values, 8).blurred(blur)
+    features = logits(head, rows=1)
+    drawn = head(features.expand(20_000, -1)).sample(torch.Generator().manual_seed(5)).numpy()
+    edges = np.quantile(drawn, np.linspace(0, 1, 41)[1:-1])
+    grid = [torch.linspace(low, high, 4001, dtype=torch.float64) for low, high in pairwise([-30.0, *edges, 60.0])]
+    mass = np.array([float(torch.trapezoid(head(features).log_prob(part[:, None])[:, 0].exp(), part)) for part in grid])
+    assert mass.sum() == pytest.approx(1, abs=2e-3)
+    counts = np.bincount(np.searchsorted(edges, drawn), minlength=40)
+    assert stats.chisquare(counts, mass / mass.sum() * len(drawn)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("blur", BLURS)
+def test_quantiles_invert_the_cdf_in_both_tails(values: np.ndarray, blur: float) -> None:
+    head = Binned.fit(values, 8).blurred(blur)
+    levels = torch.tensor([1e-12, 1e-6, 1e-3, *np.linspace(0.01, 0.99, 99), 1 - 1e-6, 1 - 1e-12])[:, None].double()
+    distribution = head(logits(head))
+    torch.testing.assert_close(distribution.cdf(distribution.quantile(levels)), levels.expand(-1, 4), rtol=1e-7, atol=0)
+
+
+def test_a_soft_edge_is_no_step(values: np.ndarray) -> None:
+    hard = Binned.fit(values, 8)
+    features = logits(hard)
+    beside = torch.tensor([[hard.edges[3] - 1e-9], [hard.edges[3] + 1e-9]], dtype=torch.float64)
+    step = hard(features).log_prob(beside).diff(dim=0).abs().max()
+    assert float(step) > 0.1
+    assert float(hard.blurred(0.2)(features).log_prob(beside).diff(dim=0).abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("blur", [-0.1, 1.5, float("nan"), "wide", True])
+def test_a_blur_is_a_share(blur: object) -> None:
+    with pytest.raises(UserError, match="blur"):
+        heads.build({"name": "binned", "blur": blur})

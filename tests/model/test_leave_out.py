@@ -18,7 +18,7 @@ from models import gaussian_model
 
 FOLDS = (0, 1, 0, 1)  # two kinds of members, each with a part for two folds
 WEIGHTS = (0.3, 0.3, 0.2, 0.2)
-SLOPES = torch.tensor([[1.0, -0.5, 0.3], [-1.0, 0.2, 0.7]], dtype=torch.float64)
+SLOPES = torch.tensor([[1.0, 0.3, -0.5, 0.4, 0.0], [-1.0, 0.7, 0.2, 0.1, 0.6]], dtype=torch.float64)
 
 
 def model() -> tuple[AnyOrderModel, list[AnyOrderModel]]:
@@ -34,7 +34,6 @@ def model() -> tuple[AnyOrderModel, list[AnyOrderModel]]:
         FOLDS,
         2,
         SLOPES.expand(3, -1, -1),
-        (1 - torch.eye(3, dtype=torch.float64)) / 2,
     )
     return AnyOrderModel(parts[0].encoding, network, heads, parts[0].protocol).eval(), parts
 
@@ -47,7 +46,7 @@ def test_only_parts_that_have_not_seen_the_fold_answer(fold: int) -> None:
     known = torch.tensor([[False, True, False], [False, False, False]])
     kept = [number for number, own in enumerate(FOLDS) if own == fold]
     each = torch.stack([parts[number].log_prob_beside(values, known) for number in kept])
-    features = torch.tensor([[0.0, 0.0, 0.5], [-0.5, -0.5, 1.0]], dtype=torch.float64)  # of what the rows know
+    features = torch.tensor([[0.0, 0.5, -0.5, 0.5, -0.5], [-0.5, 1.0, -0.5, -0.5, -0.5]], dtype=torch.float64)
     log_weights = torch.tensor([WEIGHTS[number] for number in kept], dtype=torch.float64).log()
     shares = (log_weights + features @ SLOPES.T).log_softmax(1)
     expected = (each + shares.T[:, :, None]).logsumexp(0)

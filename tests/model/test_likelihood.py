@@ -10,6 +10,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.model.likelihood import log_prob, log_probs, order_protocols
+from anyorder.model.sampling import draws
 from anyorder.protocols import Canonical, Hashed, Protocol, Random
 from anyorder.query import Query
 
@@ -105,3 +106,35 @@ def test_senseless_orders_and_seeds_are_refused() -> None:
     for wrong in ({"orders": 0}, {"seed": -1}, {"orders": 1.5}):
         with pytest.raises(UserError, match=r"orders|seed"):
             log_probs(model, values, Query.marginal(everything), **wrong)  # type: ignore[arg-type]
+
+
+def test_orders_of_a_table_come_with_their_opposites() -> None:
+    model = random_joint_model(Canonical(order=(2, 0, 1)))
+    found = order_protocols(model, 6, seed=3)
+    orders = [tuple(one.sequence(3)) for one in found if isinstance(one, Canonical)]
+    assert orders[0] == (2, 0, 1)
+    assert [order[::-1] for order in orders[::2]] == orders[1::2]
+    assert order_protocols(model, 5, seed=3) == found[:5]
+
+
+def test_draws_and_likelihood_are_of_one_density() -> None:
+    """A model that contradicts itself: draws along both orders follow their mean, and not one of them."""
+    values, question, _ = along_every_order("mask", rows=27)
+    model = peaked("mask", Canonical())
+    one, both = (np.exp(log_prob(model, values, question, orders=orders)) for orders in (1, 2))
+    assert both.sum() == pytest.approx(1, abs=1e-5)
+    count = 20_000
+    drawn = draws(
+        model,
+        values[:1].expand(count, -1),
+        Query(*(part[:1].expand(count, -1) for part in (question.evidence, question.asked))),
+        orders=2,
+    )
+    code = drawn[:, ASKED] @ 3 ** np.arange(len(ASKED))[::-1]
+    seen = np.bincount(code.astype(int), minlength=27)
+
+    def chi_squared(expected: np.ndarray) -> float:
+        return float(((seen - count * expected) ** 2 / (count * expected)).sum())
+
+    assert chi_squared(both) < 60  # 26 degrees of freedom
+    assert chi_squared(one) > 100

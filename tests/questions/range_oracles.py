@@ -10,6 +10,7 @@ import torch
 from scipy.stats import multivariate_normal, norm
 
 from anyorder.model import AnyOrderModel
+from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.questions.estimate import Estimate
 
@@ -62,11 +63,11 @@ def above_above_below(first: float, second: float, third: float) -> float:
     return float(total)
 
 
-def joint(model: AnyOrderModel) -> np.ndarray:
-    """The chain's own joint distribution over all cells, by enumeration."""
+def joint(model: AnyOrderModel, order: tuple[int, ...] = (0, 1, 2, 3)) -> np.ndarray:
+    """The chain's joint distribution over all cells, in the model's own order or another, by enumeration."""
     cells = torch.tensor(list(itertools.product(*map(range, LEVELS))), dtype=torch.float64)
     everything = torch.ones(cells.shape, dtype=torch.bool)
-    chain = model.chain(Query(~everything, everything))
+    chain = Canonical(order=order).chain(Query(~everything, everything))
     with torch.no_grad():
         nats = model.step_log_prob(cells, chain).double().sum(1)
     return np.asarray(nats.exp().reshape(LEVELS))

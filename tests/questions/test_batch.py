@@ -15,7 +15,11 @@ from anyorder.modalities.tables.model import TableModel
 
 from models import categorical_model, categorical_table, gaussian_model
 
-QUICK = {"training": {"minutes": None, "steps": 15, "validation_queries": 32}, "trees": {"members": 1, "rounds": 3}}
+QUICK = {
+    "folds": 1,
+    "training": {"minutes": None, "steps": 15, "validation_queries": 32},
+    "trees": {"members": 1, "rounds": 3},
+}
 LEVELS = [0.05, 0.5, 0.95]
 
 

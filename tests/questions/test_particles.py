@@ -22,8 +22,14 @@ def test_particles_lie_inside_and_carry_the_mass(gaussian: AnyOrderModel) -> Non
     drawn = ranged_draws(gaussian, rows, torch.zeros(4, dtype=torch.bool), regions, generator)
     assert bool(((drawn.values[:, 1] >= 0) & (drawn.values[:, 1] <= 1) & (drawn.values[:, 2] <= 0.5)).all())
     assert drawn.known.tolist() == [False, True, True, False]
-    first = norm.cdf((1 - MEAN[1]) / math.sqrt(COVARIANCE[1, 1])) - norm.cdf(-MEAN[1] / math.sqrt(COVARIANCE[1, 1]))
-    gain = COVARIANCE[2, 1] / COVARIANCE[1, 1]
-    left = math.sqrt(COVARIANCE[2, 2] - gain * COVARIANCE[1, 2])
-    second = norm.cdf((0.5 - MEAN[2] - gain * (drawn.values[:, 1].numpy() - MEAN[1])) / left)
-    assert drawn.log_weights.exp().numpy() == pytest.approx(first * second, rel=1e-9)
+    # Every other row in the opposite order: what is drawn first has its own mass, the other that given the first.
+    for rows_, one, other in ((slice(0, None, 2), 1, 2), (slice(1, None, 2), 2, 1)):
+        gain = COVARIANCE[other, one] / COVARIANCE[one, one]
+        left = math.sqrt(COVARIANCE[other, other] - gain * COVARIANCE[one, other])
+        location = MEAN[other] + gain * (drawn.values[rows_, one].numpy() - MEAN[one])
+        ends = {1: (0.0, 1.0), 2: (-math.inf, 0.5)}
+        first, second = (
+            norm.cdf(ends[which][1], at, scale) - norm.cdf(ends[which][0], at, scale)
+            for which, at, scale in ((one, MEAN[one], math.sqrt(COVARIANCE[one, one])), (other, location, left))
+        )
+        assert drawn.log_weights[rows_].exp().numpy() == pytest.approx(first * second, rel=1e-9)

@@ -28,6 +28,7 @@ from anyorder.model.checkpoint import model_from_bytes
 from anyorder.sklearn import AnyOrderDensity, AnyOrderImputer
 
 TINY: dict[str, Any] = {
+    "folds": 1,
     "encoding": "standard",
     "components": 2,
     "training": {"steps": 1, "batch": 16, "validation_queries": 10},

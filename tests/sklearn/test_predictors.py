@@ -15,6 +15,7 @@ from anyorder.errors import UserError
 from anyorder.sklearn import AnyOrderClassifier, AnyOrderRegressor
 
 TINY: dict[str, Any] = {
+    "folds": 1,
     "encoding": "standard",
     "components": 2,
     "training": {"minutes": None, "steps": 1, "batch": 16, "validation_queries": 10},
@@ -33,7 +34,7 @@ LEARNS: dict[str, Any] = {
     },
     "network": {"name": "residual_mlp", "width": 16, "blocks": 1},
 }
-TREES = {"encoding": "standard", "trees": {"rounds": 20, "members": 1}}
+TREES = {"folds": 1, "encoding": "standard", "trees": {"rounds": 10, "members": 1, "shown": 1000, "learning_rate": 0.3}}
 WITH_TREES = {
     "check_classifiers_train": "asks for a good score, which one step of training has not",
     "check_regressors_train": "asks for a good score, which one step of training has not",

@@ -17,6 +17,8 @@ from anyorder.heads._mixture import bounded
 from anyorder.modalities.tables.model import TableModel
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
+from anyorder.tasks import anomalies as tasks_anomalies
+from anyorder.tasks import unseen_rows
 from anyorder.tasks.anomalies import anomalies, cell_scores, row_scores, surprise
 from anyorder.variables.codecs import LineCodec
 from anyorder.variables.encoding import Encoding
@@ -153,3 +155,49 @@ def test_upper_tails_keep_their_digits() -> None:
     upper = (weights * stats.norm.sf((far[:, None] - means.numpy()) / scales)).sum(axis=1)
     assert upper[-1] < 1e-8
     np.testing.assert_allclose(tail["v0"], 2 * upper, rtol=1e-4, atol=1e-15)
+
+
+class _Parts:
+    """Two models for two folds: each is right about the rows it has not seen, and calls all others usual."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        wide = gaussian_model(MEAN, 1e4 * COVARIANCE, scale=SCALE)
+        narrow = [gaussian_model(MEAN, COVARIANCE, scale=SCALE) for _ in range(2)]
+        monkeypatch.setattr(unseen_rows, "folds", lambda model: 2 if model is wide else 1)
+        monkeypatch.setattr(tasks_anomalies, "folds", lambda model: 2 if model is wide else 1)
+        monkeypatch.setattr(unseen_rows, "leave_out", lambda model, fold: narrow[fold])
+        self.whole, self.narrow = wide, narrow
+
+
+def test_rows_are_scored_by_the_parts_that_have_not_seen_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, frame = _Parts(monkeypatch), _frame(40)
+    nats, _ = cell_scores(parts.whole, frame)
+    expected, tail = cell_scores(parts.narrow[0], frame)
+    pd.testing.assert_frame_equal(nats, expected)
+    pd.testing.assert_frame_equal(cell_scores(parts.whole, frame)[1], tail)  # too few cells to be set against others
+    assert (cell_scores(parts.whole, frame, whole=True)[0].to_numpy() > nats.to_numpy()).mean() > 0.9
+    rows = row_scores(parts.whole, frame, samples=50)
+    pd.testing.assert_index_equal(rows.index, frame.index)
+    pd.testing.assert_series_equal(rows["surprise"], row_scores(parts.narrow[1], frame, samples=50)["surprise"])
+    frame.iloc[7, 1] += 100 * SCALE
+    first = anomalies(parts.whole, frame, top=1)[0]
+    assert (first.row, first.column) == ("row 7", "v1")
+    assert first.expected == pytest.approx(_conditional(frame.iloc[7].to_numpy(), 1, [0, 2, 3])[0], abs=1e-2)
+
+
+@pytest.mark.parametrize("sureness", [0.5, 1.0, 2.0])
+def test_p_values_of_clean_cells_are_uniform_however_sure_the_model_is(sureness: float) -> None:
+    """Tails of a normal whose scale the model has wrong: as they are, far too many are small, or far too few."""
+    z = np.random.default_rng(1).standard_normal(4000)
+    tails = 2 * stats.norm.sf(np.abs(z) * sureness)
+    found = unseen_rows.among_others(tails)
+    np.testing.assert_array_equal(np.argsort(tails), np.argsort(found))
+    for level in (0.5, 0.1, 0.02, 0.005):
+        error = 4 * np.sqrt(level * (1 - level) / 4000)
+        assert (found <= level).mean() <= 1.5 * level + error
+    assert (found <= 0.1).mean() == pytest.approx(0.1, abs=0.01)
+    if sureness == 2.0:
+        assert (tails <= 0.005).mean() > 10 * 0.005
+    # A few wrong cells among them stay where they belong.
+    wrong = unseen_rows.among_others(np.concatenate([tails, np.full(8, 1e-300)]))
+    assert wrong[-8:].max() < 1e-12

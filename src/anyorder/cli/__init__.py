@@ -23,6 +23,7 @@ from anyorder.cli.next import next_
 from anyorder.cli.paths import check_apart
 from anyorder.cli.predict import predict
 from anyorder.cli.signatures import with_check
+from anyorder.cli.update import update
 
 __all__ = ["app", "main"]
 
@@ -31,6 +32,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit,
     "fit-text": fit_text,
     "fit-images": fit_images,
+    "update": update,
     "ask": ask,
     "sample": by_modality("sample", "Draw rows, texts or pictures."),
     "fill": by_modality("fill", "Fill in what is unknown; what is known stays as it is."),

@@ -75,6 +75,8 @@ def ask(
         result[name] = show.plain(number) if name == "log_prob" else show.estimate_facts(number)
         if name == "log_prob" and show.standard_error(number):
             result["standard_error"] = show.standard_error(number)
+        if name == "log_prob" and show.own_doubt(number):
+            result["doubt"] = show.own_doubt(number)
     if reply.means:
         result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
     if plot is not None:

@@ -64,7 +64,8 @@ def _show(lines: list[dict[str, Any]], levels: tuple[float, ...], coherence: dic
         for orders, one in coherence["gain"].items()
         if orders != "1"
     )
-    typer.echo(f"spread of log p of a row over orders: {coherence['spread']:.3f} nats")
+    left = f" (averaged over an order and its opposite, as scores are: {_short(coherence['left'])})"
+    typer.echo(f"spread of log p of a row over orders: {coherence['spread']:.3f} nats{left}")
     typer.echo(
         f"ratio of marginals minus direct chain: {coherence['gap']:+.3f} ± {_short(coherence['gap_error'])} nats"
         f" per row (root mean square {coherence['gap_size']:.3f})"

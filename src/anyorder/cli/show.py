@@ -55,9 +55,11 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
     """The facts of one answer: probabilities where it is discrete, moments and quantiles where it is a number."""
     facts: dict[str, Any] = {"kind": answer.kind}
     errors: dict[str, Any] = {}
+    doubts: dict[str, Any] = {}
     if answer.variable.levels or answer.kind == "spiked":
         pairs = list(answer.probs().items())
         errors["probs"] = {str(level): standard_error(probability) for level, probability in pairs}
+        doubts["probs"] = {str(level): own_doubt(probability) for level, probability in pairs}
         if answer.kind in UNORDERED:
             pairs.sort(key=lambda pair: -pair[1])
         facts["probs"] = {str(level): float(probability) for level, probability in pairs}
@@ -66,10 +68,13 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
             mean, deviation = answer.mean(), answer.std()
             facts["mean"], facts["std"] = plain(mean), plain(deviation)
             errors["mean"], errors["std"] = standard_error(mean), standard_error(deviation)
+            doubts["mean"], doubts["std"] = own_doubt(mean), own_doubt(deviation)
         values = answer.quantile(list(QUANTILES))
         facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
     if hasattr(answer, "method"):  # an estimate under ranges says how good it is
         facts["standard_errors"], facts["method"] = errors, answer.method
+    if answer.parts is not None:  # so does a model about itself
+        facts["doubts"] = doubts
     return facts
 
 
@@ -78,12 +83,17 @@ def standard_error(value: Any) -> float:
     return float(getattr(value, "standard_error", 0.0))
 
 
+def own_doubt(value: Any) -> float:
+    """The model's own doubt about a number; 0 where it has none."""
+    return float(getattr(value, "doubt", 0.0))
+
+
 def estimate_facts(value: Any) -> dict[str, Any]:
     """A number, its standard error, the model's own doubt about it and how it was found."""
     return {
         "value": plain(value),
         "standard_error": standard_error(value),
-        "doubt": plain(getattr(value, "doubt", 0.0)),
+        "doubt": plain(own_doubt(value)),
         "method": getattr(value, "method", "exact"),
     }
 
@@ -168,8 +178,10 @@ def print_answers(result: Mapping[str, Any]) -> None:
         if "probs" not in facts:
             continue
         table = _table(name, "probability", "")
+        doubts = facts.get("doubts", {}).get("probs", {})
         for level, probability in facts["probs"].items():
-            table.add_row(escape(level), f"{probability:.4f}", f"[blue]{'━' * round(24 * probability)}[/blue]")
+            doubt = f" ± {doubts[level]:.2g}" if doubts.get(level) else ""
+            table.add_row(escape(level), f"{probability:.4f}{doubt}", f"[blue]{'━' * round(24 * probability)}[/blue]")
         console.print(table)
     methods = sorted({facts["method"] for facts in answers.values() if "method" in facts})
     if methods:
@@ -177,9 +189,14 @@ def print_answers(result: Mapping[str, Any]) -> None:
         errors = ", ".join(f"{name} {error:.2g}" for name, error in found.items() if error)
         remark = f"; standard errors of the means: {errors}" if errors else ""
         console.print(f"[dim]{escape(', '.join(methods) + remark)}[/dim]")
+    doubted = {name: facts.get("doubts", {}).get("mean", 0.0) for name, facts in answers.items()}
+    if any(doubted.values()):
+        said = ", ".join(f"{name} ± {doubt:.2g}" for name, doubt in doubted.items() if doubt)
+        console.print(f"[dim]{escape(f'the model about itself, for the means: {said}')}[/dim]")
     if "log_prob" in result:
         asked = ", ".join(f"{name}={value}" for name, value in result["values"].items())
-        spread = f" ± {number(result['standard_error'])}" if result.get("standard_error") else ""
+        error = math.hypot(result.get("standard_error", 0.0), result.get("doubt", 0.0))
+        spread = f" ± {error:.2g}" if error else ""
         console.print(f"log p({escape(asked)}) = [bold]{number(result['log_prob'])}[/bold]{spread} nats")
     for name in ("probability", "entropy", "mutual_information"):
         if name in result:

@@ -134,7 +134,7 @@ def score(
     model: TableModel,
     file: TableFile,
     as_json: Json = False,
-    orders: Orders = 1,
+    orders: Orders = 2,  # an order and its opposite
     given: Annotated[
         str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these", show_default=False)
     ] = "",

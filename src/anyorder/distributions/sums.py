@@ -118,7 +118,7 @@ def rule_mean(
 
 
 def _jumps(part: Distribution) -> tuple[float, ...]:
-    """Where the density steps: the edges of its bins, if it has any."""
+    """Where the density steps or bends: at the ends of its pieces, if it has any."""
     inner = getattr(part, "base", None)
-    found: tuple[float, ...] = getattr(getattr(part, "bins", None), "edges", ())
+    found: tuple[float, ...] = getattr(getattr(part, "bins", None), "kinks", ())
     return _jumps(inner) if isinstance(inner, Distribution) else found

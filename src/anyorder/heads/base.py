@@ -8,7 +8,7 @@ Nothing runs until it is asked for: ``head(features)`` returns a :class:`Distrib
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 import numpy as np
@@ -84,6 +84,13 @@ class Head(nn.Module, ABC):
     def blended(self) -> tuple[Head, ...]:
         """The heads whose distributions it mixes, each for features of its own; none for a family by itself."""
         return ()
+
+    def only(self, parts: Sequence[int], widths: Sequence[int]) -> Head:
+        """This head with some of the heads that it mixes alone, and their shares.
+
+        ``widths``: how many features the network has for each of those that it mixes now, one block after the other.
+        """
+        return self
 
     @property
     def free(self) -> bool:

@@ -1,19 +1,23 @@
-"""A histogram with a smooth shape inside each bin: what a classifier over K bins says about a number.
+r"""A histogram whose edges may be soft: what a classifier over K bins says about a number.
 
 A fixed warp w carries the line to normal scores, under which the variable looks standard normal before anything is
-known. Between the edges e_k the density keeps that marginal shape, and K logits say how much of it each bin holds:
+known. With u = Phi(w(z)), the share of the marginal below z, K logits say how much each bin holds:
 
-    p(z) = pi_k phi(w(z)) w'(z) / (Phi(w(e_{k+1})) - Phi(w(e_k)))   for z in bin k,   pi = softmax(logits).
+    p(z) = sum_k pi_k B_k(u) phi(w(z)) w'(z),   pi = softmax(logits).
 
-The outer bins reach to infinity with the tails of the marginal. On a lattice the same cdf is cut into cells.
+B_k is the density of bin k in u: a box between its edges, 1 / width_k high, if ``blur`` is 0. Else a trapezoid: from
+one box to the next there is a ramp, over the share ``blur`` of the narrower of the two bins, half of it on either side
+of the edge, so that every bin still holds 1, and bins as probable as they are wide still give the marginal itself. The
+density then is continuous, and linear in u between breakpoints: its cdf is a piece of a parabola, its quantile the root
+of one. The outer bins reach to infinity with the tails of the marginal. On a lattice the same cdf is cut into cells.
 Boosted trees answer with this head, since trees can only tell bins apart; a network may use it too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -21,20 +25,22 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
-from anyorder.distributions.quadrature import composite
+from anyorder.distributions.quadrature import composite, in_parts
 from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
-from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.support.checks import inside
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+APART = 1e-12  # normal scores that are nearer are one: what lies between has no digits
+NARROWEST = 1e-300  # width of a bin, before a number is divided by it
 REACH = 9.0  # normal scores beyond which nothing is left
 GRID = tuple(step / 2 for step in range(-18, 19))  # panels no wider than half a standard deviation
 MOST_POINTS = 4096  # up to so many lattice points are summed; beyond, an integral over the line stands for the sum
@@ -42,23 +48,79 @@ MOST_POINTS = 4096  # up to so many lattice points are summed; beyond, an integr
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """The bins of one variable, the same for every element of a batch."""
+    """Bins of one variable, the same for every element of a batch: K densities, each linear in u between breakpoints.
 
-    edges: tuple[float, ...]
+    ``breaks`` are normal scores, the outer ones infinite; ``left`` and ``right`` say how high each bin's density in u
+    is at either end of every piece.
+    """
+
+    breaks: Float[Tensor, " breaks"]
+    left: Float[Tensor, "bins pieces"]
+    right: Float[Tensor, "bins pieces"]
     warp: Warp
     lattice: Lattice | None
+    cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parted(cls, edges: tuple[float, ...], warp: Warp, lattice: Lattice | None, blur: float = 0.0) -> Bins:
+        """The bins between ``edges``, in model units."""
+        inner = warp.forward(torch.tensor(edges, dtype=torch.float64))
+        bounds = F.pad(inner, (1, 0), value=-math.inf)
+        bounds = F.pad(bounds, (0, 1), value=math.inf)
+        width = log_normal_between(bounds[:-1], bounds[1:]).exp().clamp(min=NARROWEST)
+        height = 1 / width
+        if not blur:
+            return cls(bounds, height.diag(), height.diag(), warp, lattice)
+        half = blur / 2 * torch.minimum(width[:-1], width[1:])
+        # From the nearer end of (0, 1), where a share has more digits.
+        sign = torch.where(inner > 0, -1.0, 1.0)
+        level = torch.special.ndtr(sign * inner)
+        ramps = torch.stack([sign * torch.special.ndtri(level + step * half) for step in (-1, 1)])
+        ramps = torch.where(inner > 0, ramps.flip(0), ramps)
+        breaks = torch.cat([bounds[:1], ramps.T.reshape(-1), bounds[-1:]]).cummax(0).values
+        pieces = torch.arange(len(breaks) - 1)
+        bin_ = torch.arange(len(width))[:, None]
+        # Pieces are, in turn, the top of a bin and the ramp to the next.
+        left = torch.where((pieces + 0) // 2 == bin_, height[:, None], 0.0)
+        right = torch.where((pieces + 1) // 2 == bin_, height[:, None], 0.0)
+        return cls(breaks, left, right, warp, lattice)
+
+    @classmethod
+    def joined(cls, each: Sequence[Bins]) -> Bins:
+        """The bins of all, in turn; they must share a warp and a lattice."""
+        inner = torch.cat([bins.breaks[1:-1] for bins in each]).sort().values
+        apart = F.pad(inner.diff() > APART * inner[1:].abs().clamp(min=1), (1, 0), value=True)
+        breaks = torch.cat([each[0].breaks[:1], inner[apart], each[0].breaks[-1:]])
+        middle = torch.cat([breaks[1:2] - 1, (breaks[1:-2] + breaks[2:-1]) / 2, breaks[-2:-1] + 1])
+        sides = []
+        for ends in (breaks[:-1], breaks[1:]):
+            parts = []
+            for bins in each:
+                piece = bins.piece(middle)
+                share = bins.share(piece, ends)
+                parts.append(bins.left[:, piece] + (bins.right - bins.left)[:, piece] * share)
+            sides.append(torch.cat(parts))
+        return cls(breaks, sides[0], sides[1], each[0].warp, each[0].lattice)
+
+    @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return len(self.left)
 
     @cached_property
-    def scores(self) -> Float[Tensor, " bounds"]:
-        """The normal scores of all K + 1 bounds, the outer ones infinite."""
-        inner = self.warp.forward(torch.tensor(self.edges, dtype=torch.float64))
-        end = torch.tensor([math.inf], dtype=torch.float64)
-        return torch.cat([-end, inner, end])
+    def flat(self) -> bool:
+        """Whether the density in u is constant on every piece."""
+        return torch.equal(self.left, self.right)
 
     @cached_property
-    def ends(self) -> Float[Tensor, " bounds"]:
-        """All K + 1 bounds on the line, the outer ones where nothing is left beyond."""
-        return self.warp.inverse(self.scores.clamp(-REACH, REACH))
+    def kinks(self) -> tuple[float, ...]:
+        """Where a density of these bins steps or bends, in model units."""
+        return tuple(self.warp.inverse(self.breaks[1:-1]).tolist())
+
+    @cached_property
+    def ends(self) -> Float[Tensor, " breaks"]:
+        """All breakpoints on the line, the outer ones where nothing is left beyond."""
+        return self.warp.inverse(self.breaks.clamp(-REACH, REACH))
 
     @cached_property
     def knots(self) -> Float[Tensor, " knots"]:
@@ -66,41 +128,70 @@ class Bins:
         return torch.tensor(self.warp.z, dtype=torch.float64)
 
     @cached_property
-    def log_widths(self) -> Float[Tensor, " bins"]:
-        """The log of what each bin holds before anything is known."""
-        return log_normal_between(self.scores[:-1], self.scores[1:])
+    def log_lengths(self) -> Float[Tensor, " pieces"]:
+        """The log of how much of u each piece takes."""
+        return log_normal_between(self.breaks[:-1], self.breaks[1:])
 
-    def log_inside(self, low: float, high: float) -> Float[Tensor, " bins"]:
-        """The log of the share of what each bin holds that lies between two bounds, before anything is known."""
-        if (low, high) not in self._inside:
+    @cached_property
+    def lengths(self) -> Float[Tensor, " pieces"]:
+        return self.log_lengths.exp().masked_fill(self.breaks[:-1] >= self.breaks[1:], 0.0)
+
+    def piece(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
+        """The piece on which each score lies."""
+        return torch.bucketize(score.contiguous(), self.breaks[1:-1].to(score.device), right=True)
+
+    def share(self, piece: Int[Tensor, "*batch"], score: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """How much of a piece, measured in u, lies below a score on it."""
+        start = self.breaks.to(score.device)[piece]
+        inside = score > start
+        log_part = log_normal_between(torch.where(inside, start, -1.0), torch.where(inside, score, 1.0))
+        return (log_part - self.log_lengths.to(score.device)[piece]).exp().masked_fill(~inside, 0.0).clamp(max=1)
+
+    def parts(
+        self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]
+    ) -> tuple[Float[Tensor, "*batch pieces"], Float[Tensor, "*batch pieces"] | float]:
+        """The log of how much of u each piece has between two scores, and where on it the middle of that part lies."""
+        breaks = self.breaks.to(low.device)
+        lower, upper = low[..., None].maximum(breaks[:-1]), high[..., None].minimum(breaks[1:])
+        meets = lower < upper
+        starts, ends = breaks[:-1].expand_as(lower), breaks[1:].expand_as(lower)
+        length = log_normal_between(lower.where(meets, -1.0), upper.where(meets, 1.0)).masked_fill(~meets, -math.inf)
+        if self.flat:
+            return length, 0.5
+        numbers = torch.arange(len(breaks) - 1, device=low.device).expand_as(lower)
+        first = self.share(numbers, lower.where(meets, starts)).masked_fill(lower <= starts, 0.0)
+        last = self.share(numbers, upper.where(meets, ends)).masked_fill(upper >= ends, 1.0)
+        return length, (first + last) / 2
+
+    def held(self, low: Float[Tensor, " points"], high: Float[Tensor, " points"]) -> Float[Tensor, "bins points"]:
+        """How much of each bin lies between two scores."""
+        length, middle = self.parts(low, high)
+        length = length.exp()
+        return self.left @ (length * (1 - middle)).T + self.right @ (length * middle).T
+
+    def held_within(self, low: float, high: float) -> Float[Tensor, " bins"]:
+        """How much of each bin lies between two model values; kept, since a column is always asked for its bounds."""
+        if (low, high) not in self.cuts:
             ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64))
-            inside = self.scores.clamp(float(ends[0]), float(ends[1]))
-            meets = inside[1:] > inside[:-1]
-            kept = log_normal_between(inside[:-1].where(meets, -1.0), inside[1:].where(meets, 1.0))
-            self._inside[low, high] = (kept - self.log_widths).masked_fill(~meets, -math.inf)
-        return self._inside[low, high]
+            self.cuts[low, high] = self.held(ends[:1], ends[1:])[:, 0]
+        return self.cuts[low, high]
 
     @cached_property
-    def _inside(self) -> dict[tuple[float, float], Float[Tensor, " bins"]]:
-        return {}
-
-    @cached_property
-    def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
-        """Points on the line, and the weight of each under each bin's own distribution."""
-        if self.lattice is not None:
-            points = self._points()
-            if points is not None:
-                lower, upper = (self.warp.forward(edge) for edge in self.lattice.cell(points))
-                lower, upper = lower[None].maximum(self.scores[:-1, None]), upper[None].minimum(self.scores[1:, None])
-                inside = log_normal_between(lower.minimum(upper), upper).exp() * (lower < upper)
-                return points, inside / inside.sum(dim=1, keepdim=True)
-        breaks = torch.cat([self.scores[1:-1], self.knots, torch.tensor(GRID, dtype=torch.float64)])
-        breaks = breaks.clamp(-REACH, REACH)
-        nodes, weights = composite(breaks)
-        mass = weights * torch.exp(-0.5 * nodes.square())
-        bins = torch.bucketize(nodes, self.scores[1:-1])
-        inside = mass * (bins == torch.arange(len(self.log_widths))[:, None])
-        return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True)
+    def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"], Float[Tensor, " nodes"]]:
+        """Points on the line, the weight of each under each bin's own distribution, and under the marginal."""
+        points = self._points() if self.lattice is not None else None
+        if points is not None:
+            assert self.lattice is not None
+            lower, upper = (self.warp.forward(edge) for edge in self.lattice.cell(points))
+            inside = self.held(lower, upper)
+            return points, inside / inside.sum(dim=1, keepdim=True), torch.ones_like(points)
+        breaks = torch.cat([self.breaks[1:-1], self.knots, torch.tensor(GRID, dtype=torch.float64)])
+        nodes, weights = composite(breaks.clamp(-REACH, REACH))
+        mass = weights * torch.exp(-0.5 * nodes.square() - HALF_LOG_TWO_PI)
+        piece = self.piece(nodes)
+        density = self.left[:, piece] + (self.right - self.left)[:, piece] * self.share(piece, nodes)
+        inside = mass * density
+        return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
 
     def _on_lattice(self, z: Tensor) -> Tensor:
         return z if self.lattice is None else self.lattice.nearest(z)
@@ -144,7 +235,10 @@ class BinnedDistribution(Distribution):
         z = value.double()
         score = self.bins.warp.forward(z)
         density = -0.5 * score.square() - HALF_LOG_TWO_PI + self.bins.warp.log_slope(z)
-        return (self._height(self._bin(score)) + density).to(self.logits.dtype)
+        piece = self.bins.piece(score)
+        start, end = (self._of(piece, table) for table in self._heights())
+        height = start if self.bins.flat else torch.lerp(start, end, self.bins.share(piece, score))
+        return (_log(height) + density).to(self.logits.dtype)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         low, high = low.double(), high.double()
@@ -158,44 +252,33 @@ class BinnedDistribution(Distribution):
             return nats.masked_fill(none, -math.inf).to(self.logits.dtype)
         return self._log_between(self.bins.warp.forward(low), self.bins.warp.forward(high)).to(self.logits.dtype)
 
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
+        """log P of the line between two model values that are asked for again and again: a sum over the bins."""
+        held = self.bins.held_within(low, high).to(self.logits.device)
+        return _log(self.logits.double().softmax(-1) @ held).to(self.logits.dtype)
+
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
-        chosen = draw(self.logits, generator)
-        share = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.logits.device)
-        return self._at(chosen, share).to(self.logits.dtype)
+        level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.logits.device)
+        return self._on_lattice(self._reaching(level)).to(self.logits.dtype)
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         z = value.double()
         if self.bins.lattice is not None:
             z = self.bins.lattice.edge(self.bins.lattice.index_below(value))
         score = self.bins.warp.forward(z)
-        chosen = self._bin(score)
-        probs, before = self._added_up() if torch.is_grad_enabled() else self._kept
-        below, held = (self._of(chosen, table) for table in (before, probs))
-        reached = (below + held * self._share(chosen, score)).clamp(0, 1)
+        piece = self.bins.piece(score)
+        left, right = self._heights()
+        # Pieces below are added up from the lowest on, so that a far tail keeps its digits.
+        before = F.pad(self._masses().cumsum(-1)[..., :-1], (1, 0))
+        below, start, end = (self._of(piece, table) for table in (before, left, right))
+        share, length = self.bins.share(piece, score), self.bins.lengths.to(score.device)[piece]
+        reached = (below + length * share * torch.lerp(start, end, share / 2)).clamp(0, 1)
         return reached.masked_fill(score.isnan(), math.nan).to(self.logits.dtype)
-
-    def _added_up(self) -> tuple[Float[Tensor, "*batch bins"], Float[Tensor, "*batch bins"]]:
-        """The probability of every bin and of those below it."""
-        probs = self.logits.double().softmax(-1)
-        # Bins below are added up from the lowest on, so that a far tail keeps its digits.
-        return probs, F.pad(probs.cumsum(-1)[..., :-1], (1, 0))
-
-    @cached_property
-    def _kept(self) -> tuple[Float[Tensor, "*batch bins"], Float[Tensor, "*batch bins"]]:
-        return self._added_up()  # searches ask for it at every step; kept only where no gradient could be lost with it
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        shape = np.broadcast_shapes(level.shape, self.shape)
-        level = level.double().expand(shape)
-        probs = self.logits.double().softmax(-1)
-        total = probs.cumsum(-1).expand(*shape, -1)
-        chosen = (total[..., :-1] < level[..., None]).sum(-1)
-        held = probs.expand(*shape, -1).gather(-1, chosen[..., None])[..., 0]
-        reached = total.gather(-1, chosen[..., None])[..., 0]
-        share = 1 - ((reached - level) / held.clamp(min=1e-300)).clamp(0, 1)
-        z = self._at(chosen, share)
+        z = self._on_lattice(self._reaching(level.double()))
         z = z.masked_fill(level <= 0, -math.inf).masked_fill(level >= 1, math.inf)
         if self.bins.lattice is not None and self.bins.lattice.count is not None:
             ends = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
@@ -204,21 +287,38 @@ class BinnedDistribution(Distribution):
 
     @torch.no_grad()
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
-        """The bounds of the bin that the quantile lies in."""
+        """The ends of the piece that the quantile lies on."""
         level = level.double()
-        probs, before = self._kept
-        chosen = ((before + probs)[..., :-1] < level[..., None]).sum(-1)
+        piece = (self._masses().cumsum(-1)[..., :-1] < level[..., None]).sum(-1)
         ends = self.bins.ends.to(level.device)
         low, high = (
             end.masked_fill(level <= 0, -math.inf)
             .masked_fill(~(level < 1), math.inf)
             .masked_fill(level.isnan(), math.nan)
-            for end in (ends[chosen], ends[chosen + 1])
+            for end in (ends[piece], ends[piece + 1])
         )
         if self.bins.lattice is not None and self.bins.lattice.count is not None:
             points = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
             low, high = low.clamp(*points.tolist()), high.clamp(*points.tolist())
         return low, high
+
+    def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
+        shape = np.broadcast_shapes(level.shape, self.shape)
+        level = level.expand(shape)
+        total = self._masses().cumsum(-1)
+        piece = (total[..., :-1].expand(*shape, -1) < level[..., None]).sum(-1)
+        left, right = self._heights()
+        start, end, reached = (self._of(piece, table) for table in (left, right, total))
+        length = self.bins.lengths.to(level.device)[piece].clamp(min=NARROWEST)
+        # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
+        whole = (start + end) / 2
+        from_below = (level - (reached - whole * length)) / length
+        wanted = torch.where(level < 0.5, from_below, whole - (reached - level) / length)
+        wanted = torch.minimum(wanted.clamp(min=0), whole)
+        root = (start.square() + 2 * (end - start) * wanted).clamp(min=0).sqrt()
+        share = (2 * wanted / (start + root).clamp(min=NARROWEST)).clamp(0, 1)
+        return self._at(piece, share)
 
     def nodes(
         self, low: float, high: float
@@ -227,7 +327,7 @@ class BinnedDistribution(Distribution):
             return None
         ends = self.bins.warp.forward(torch.tensor([low, high], dtype=torch.float64)).clamp(-REACH, REACH)
         grid = torch.linspace(float(ends[0]), float(ends[1]), 37, dtype=torch.float64)
-        breaks = torch.cat([self.bins.scores[1:-1], self.bins.knots, grid])
+        breaks = torch.cat([self.bins.breaks[1:-1], self.bins.knots, grid])
         scores, weights = composite(breaks, float(ends[0]), float(ends[1]))
         z = self.bins.warp.inverse(scores)
         weights = weights * torch.exp(-self.bins.warp.log_slope(z))  # dz = ds / w'(z)
@@ -238,65 +338,105 @@ class BinnedDistribution(Distribution):
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """The mean of a function within each bin does not depend on the logits: one small table for the whole batch."""
-        points, weights = self.bins.rule
+        points, weights, _ = self.bins.rule
         table = (weights * function(points)).sum(dim=1).to(self.logits.device)
         return (self.logits.double().softmax(-1) * table).sum(-1)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
-        """That of the bins, and the mean of that inside each bin."""
-        points, weights = self.bins.rule
-        alone = BinnedDistribution(torch.zeros(len(self.bins.log_widths), dtype=torch.float64), self.bins)
-        # log p of a point within its own bin: its log-probability without the weight that the logits give the bin.
-        inside = alone.log_prob(points) + math.log(len(self.bins.log_widths))
-        table = -(weights * inside).sum(dim=1).to(self.logits.device)
-        log_probs = self.logits.double().log_softmax(-1)
-        return (log_probs.exp() * (table - log_probs)).sum(-1).to(self.logits.dtype)
+        """The mean of -log p over the rule of all bins, at whose nodes both are sums over the bins."""
+        points, weights, marginal = self.bins.rule
+        if self.bins.lattice is None:
+            score = self.bins.warp.forward(points)
+            base = -0.5 * score.square() - HALF_LOG_TWO_PI + self.bins.warp.log_slope(points)
+        elif bool((marginal == 1).all()):  # every point of the lattice
+            base = torch.zeros_like(points)
+        else:
+            lower, upper = (self.bins.warp.forward(edge) for edge in self.bins.lattice.cell(points))
+            base = log_normal_between(lower, upper)
+        weights, marginal, base = (part.to(self.logits.device) for part in (weights, marginal, base))
 
-    def _bin(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
-        return torch.bucketize(score.contiguous(), self.bins.scores[1:-1].to(score.device), right=True)
+        def surprise(logits: Tensor) -> Tensor:
+            mass = logits.double().softmax(-1) @ weights
+            return -(mass * (_log(mass / marginal.clamp(min=NARROWEST)) + base)).sum(-1)
 
-    def _height(self, chosen: Int[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """log (pi_k / width_k) of these bins."""
-        return self._of(chosen, self.logits.double().log_softmax(-1) - self.bins.log_widths.to(self.logits.device))
+        return in_parts(surprise, 4 * len(points), self.logits).to(self.logits.dtype)
 
-    def _of(self, chosen: Int[Tensor, "*batch"], table: Float[Tensor, "*batch bins"]) -> Float[Tensor, "*batch"]:
-        """What a table, with a row for each element, says of these bins."""
+    def _heights(self) -> tuple[Float[Tensor, "*batch pieces"], Float[Tensor, "*batch pieces"]]:
+        """The density in u at either end of every piece."""
+        # Searches ask for it at every step; it is kept only where no gradient could be lost with it.
+        return self._made_heights() if torch.is_grad_enabled() else self._kept_heights
+
+    def _made_heights(self) -> tuple[Tensor, Tensor]:
+        probs, device = self.logits.double().softmax(-1), self.logits.device
+        left = probs @ self.bins.left.to(device)
+        return left, left if self.bins.flat else probs @ self.bins.right.to(device)
+
+    @cached_property
+    def _kept_heights(self) -> tuple[Tensor, Tensor]:
+        return self._made_heights()
+
+    def _masses(self) -> Float[Tensor, "*batch pieces"]:
+        left, right = self._heights()
+        return (left + right) / 2 * self.bins.lengths.to(self.logits.device)
+
+    def _of(self, chosen: Int[Tensor, "*batch"], table: Float[Tensor, "*batch pieces"]) -> Float[Tensor, "*batch"]:
+        """What a table, with a row for each element, says of these pieces."""
         if math.prod(self.shape) == 1 and chosen.ndim >= len(self.shape):
             return table.reshape(-1)[chosen]
         shape = np.broadcast_shapes(chosen.shape, self.shape)
         return table.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
 
-    def _share(self, chosen: Int[Tensor, "*batch"], score: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """How much of what a bin holds lies below a normal score within it."""
-        start = self.bins.scores.to(score.device)[chosen]
-        inside = score > start
-        log_part = log_normal_between(torch.where(inside, start, -1.0), torch.where(inside, score, 1.0))
-        return (log_part - self.bins.log_widths.to(score.device)[chosen]).exp().masked_fill(~inside, 0.0)
-
     def _log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """log P of the line between two normal scores, bin by bin, so that a far tail keeps its digits."""
-        bounds = self.bins.scores.to(self.logits.device)
-        chosen = self._bin(low)
-        if bool(((low < high) & (high <= bounds[chosen + 1])).all()):  # as it is with cells of a lattice
-            return self._height(chosen) + log_normal_between(low, high)
-        lower, upper = low[..., None].maximum(bounds[:-1]), high[..., None].minimum(bounds[1:])
-        meets = lower < upper
-        share = log_normal_between(torch.where(meets, lower, bounds[:-1]), torch.where(meets, upper, bounds[1:]))
-        heights = self.logits.double().log_softmax(-1) - self.bins.log_widths.to(self.logits.device)
-        return (heights + share.masked_fill(~meets, -math.inf)).logsumexp(-1)
+        """log P of the line between two normal scores, in parts that are added up, so that a far tail keeps its digits.
 
-    def _at(self, chosen: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The point in a bin below which ``share`` of what the bin holds lies."""
-        bounds = self.bins.scores.to(share.device)
-        low, high = bounds[chosen], bounds[chosen + 1]
+        Those are the rest of the piece where it begins, whole pieces, and the beginning of the piece where it ends.
+        """
+        bins, (left, right) = self.bins, self._heights()
+        breaks = bins.breaks.to(low.device)
+        first, last = bins.piece(low), bins.piece(high)
+        same = first == last
+        begin = torch.lerp(self._of(first, left), self._of(first, right), self._middle(first, low, high, same))
+        nats = _log(begin) + log_normal_between(low, torch.where(same, high, breaks[first + 1]))
+        nats = nats.masked_fill(same & (low >= high), -math.inf)
+        if bool(same.all()):  # as it is with the cells of a lattice
+            return nats
+        start = breaks[last]
+        ends = ~same & (high > start)
+        finish = torch.lerp(self._of(last, left), self._of(last, right), self._middle(last, start, high, ends))
+        part = _log(finish) + log_normal_between(torch.where(ends, start, -1.0), torch.where(ends, high, 1.0))
+        numbers = torch.arange(len(breaks) - 1, device=low.device)
+        whole = (numbers > first[..., None]) & (numbers < last[..., None])
+        between = _log(self._masses()).masked_fill(~whole, -math.inf)
+        parts = torch.cat([between, torch.stack([nats, part.masked_fill(~ends, -math.inf)], -1)], -1)
+        return parts.logsumexp(-1)
+
+    def _middle(
+        self, piece: Int[Tensor, "*batch"], low: Tensor, high: Tensor, ends: Bool[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch"]:
+        """Where on a piece the middle of a part lies, from ``low`` to ``high`` or, unless it ``ends``, all the rest."""
+        if self.bins.flat:
+            return torch.zeros((), dtype=torch.float64, device=low.device)
+        upto = self.bins.share(piece, high) if bool(ends.any()) else torch.ones_like(low)
+        return (self.bins.share(piece, low) + upto.where(ends, 1.0)) / 2
+
+    def _at(self, piece: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The point on a piece below which ``share`` of the piece lies, measured in u."""
+        bounds = self.bins.breaks.to(share.device)
+        low, high = bounds[piece], bounds[piece + 1]
         # Taken from the side of the median, so that far tails keep their digits.
         upper = low + high > 0
         near, far = torch.where(upper, -high, low), torch.where(upper, -low, high)
         share = torch.where(upper, 1 - share, share)
         level = torch.special.ndtr(near) + share * (torch.special.ndtr(far) - torch.special.ndtr(near))
         score = torch.special.ndtri(level).clamp(-REACH, REACH)
-        z = self.bins.warp.inverse(torch.where(upper, -score, score))
+        return self.bins.warp.inverse(torch.where(upper, -score, score))
+
+    def _on_lattice(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return z if self.bins.lattice is None else self.bins.lattice.nearest(z)
+
+
+def _log(height: Tensor) -> Tensor:
+    return height.clamp(min=torch.finfo(torch.float64).tiny).log()
 
 
 @dataclass(eq=False)
@@ -309,6 +449,7 @@ class Binned(Head):
     edges: tuple[float, ...] = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5)
     warp: Warp | Mapping[str, Any] | None = None
     lattice: Lattice | Mapping[str, Any] | None = None
+    blur: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -321,7 +462,13 @@ class Binned(Head):
             raise UserError(f"the warp of a binned head needs x, z and slope, got {self.warp!r:.80}")
         if self.lattice is not None:
             self.lattice = Lattice.read(self.lattice)
-        self.bins = Bins(self.edges, self.warp or Warp.affine(0.0, 1.0), self.lattice)
+        if not inside(self.blur, "[0, 1]"):
+            raise UserError(f"the blur of a binned head must be a share in [0, 1], got {self.blur!r:.80}")
+        self.bins = Bins.parted(self.edges, self.warp or Warp.affine(0.0, 1.0), self.lattice, self.blur)
+
+    def blurred(self, blur: float) -> Binned:
+        """The head with other ramps between its bins, for the same features."""
+        return Binned(self.edges, self.warp, self.lattice, blur)
 
     @classmethod
     def fit(
@@ -370,7 +517,9 @@ class Binned(Head):
 
     def start(self) -> Float[Tensor, " size"]:
         """The marginal itself."""
-        return self.bins.log_widths.float()
+        scores = self.bins.warp.forward(torch.tensor(self.edges, dtype=torch.float64))
+        scores = F.pad(F.pad(scores, (1, 0), value=-math.inf), (0, 1), value=math.inf)
+        return log_normal_between(scores[:-1], scores[1:]).float()
 
 
 def _cells_of(lattice: Lattice, seen: Float[np.ndarray, " values"]) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import ClassVar
 
 import torch
@@ -305,6 +306,19 @@ class Blend(Head):
     @property
     def blended(self) -> tuple[Head, ...]:
         return self.members
+
+    def only(self, parts: Sequence[int], widths: Sequence[int]) -> Blend:
+        total = sum(self.weights[part] for part in parts)
+        starts = list(accumulate((widths[part] for part in parts), initial=0))
+        gone = sum(widths) - starts[-1]
+        return Blend(
+            tuple(self.members[part] for part in parts),
+            # A variable of which none of them has learned anything is answered by all of them alike.
+            tuple(self.weights[part] / total if total else 1 / len(parts) for part in parts),
+            tuple(starts[:-1]),
+            tuple(self.gates[part] - gone for part in parts) if self.gates else (),
+            tuple(self.temperatures[part] for part in parts) if self.temperatures else (),
+        )
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = self.counted

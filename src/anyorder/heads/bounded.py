@@ -34,12 +34,12 @@ from anyorder.variables.lattice import LOG_WRONG, Lattice
 
 # Where bounds may lie, in model units: single precision can hold them, and they do not rule out all that was learned.
 LOWER, UPPER = "[-1e30, 1e6]", "[-1e6, 1e30]"
-MOST_LOST = 14.0  # nats: the logarithm of a millionth
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
 LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
+LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,8 +197,7 @@ class BoundedDistribution(Distribution):
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
         if isinstance(self.base, BinnedDistribution) and not self.discrete:
-            inside = self.base.bins.log_inside(self.low, self.high).to(self.device)
-            return (self.base.logits.double().log_softmax(-1) + inside).logsumexp(-1).to(self.dtype)
+            return self.base.log_within(self.low, self.high)
         return self.base.log_between(self._end(self.low), self._end(self.high))
 
     @cached_property
@@ -270,7 +269,10 @@ class Bounded(Head):
 
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
-    kept = histogram.bins.log_inside(low, high).to(histogram.logits.device)
+    bins = histogram.bins
+    kept = bins.held_within(low, high)
     # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
-    lost = -kept.where(kept > -MOST_LOST, 0.0)
-    return BinnedDistribution(histogram.logits.double().add(lost).to(histogram.logits.dtype), histogram.bins)
+    lost = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
+    return BinnedDistribution(
+        histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
+    )

@@ -12,6 +12,7 @@ levels of one limit compare with each other, and those without one, is left to t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,6 +67,10 @@ class Compatible(Head):
     @property
     def atom_count(self) -> int:
         return self.base.atom_count
+
+    def only(self, parts: Sequence[int], widths: Sequence[int]) -> Compatible:
+        gone = sum(widths) - sum(widths[part] for part in parts)
+        return Compatible(self.base.only(parts, widths), self.after - gone if self.after else 0)
 
     def classes(self, values: Float[Tensor, "*batch"]) -> tuple[Int[Tensor, "*batch"], int]:
         return self.base.classes(values)

@@ -1,10 +1,10 @@
-"""Histograms of one variable, mixed, are again a histogram: its edges are all of theirs.
+"""Histograms of one variable, mixed, are again a histogram, with the bins of them all.
 
-    sum_m w_m pi_mk / width_mk = pi_j / width_j   in the part j of bin k that no other edge divides,
+    sum_m w_m sum_k pi_mk B_mk(u) = sum_(m, k) (w_m pi_mk) B_mk(u)
 
-since all have the same shape inside their bins. Mixtures of one family, mixed, are a mixture of all their components.
-The same holds for either behind bounds and beside atoms. Merging them costs more than asking each for one density, and
-pays where each would be asked for many values: for quantiles and entropies.
+Since every B is linear between its breakpoints, so is the sum between those of all. Mixtures of one family, mixed, are
+a mixture of all their components. The same holds for either behind bounds and beside atoms. Merging them costs more
+than asking each for one density, and pays where each would be asked for many values: for quantiles and entropies.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -24,33 +24,7 @@ from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtu
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 from anyorder.heads.spiked import SpikedDistribution
 
-APART = 1e-12  # normal scores that are nearer are one edge: what lies between has no digits
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Joined:
-    """Bins with the edges of several histograms, and the bin of each that each of them is a part of."""
-
-    bins: Bins
-    owners: Int[Tensor, "members bins"]
-
-    @classmethod
-    def of(cls, each: Sequence[Bins]) -> Joined:
-        """Join histograms that share a warp and a lattice."""
-        pairs = sorted(pair for bins in each for pair in zip(bins.scores[1:-1].tolist(), bins.edges, strict=True))
-        kept = pairs[:1]
-        for score, edge in pairs[1:]:
-            if score - kept[-1][0] > APART * max(1.0, abs(score)):
-                kept.append((score, edge))
-        scores = torch.tensor([score for score, _ in kept], dtype=torch.float64)
-        reached = scores + APART * scores.abs().clamp(min=1)
-        # A bin is above its lower edge, and the lowest has none.
-        owners = [torch.bucketize(reached, bins.scores[1:-1], right=True) for bins in each]
-        joined = Bins(tuple(edge for _, edge in kept), each[0].warp, each[0].lattice)
-        return cls(joined, torch.stack([torch.cat([own.new_zeros(1), own]) for own in owners]))
-
-
-Joins = dict[tuple[Bins, ...], Joined]
+Joins = dict[tuple[Bins, ...], Bins]
 """What was joined before, kept by whoever asks again and again."""
 
 
@@ -98,15 +72,14 @@ def _merge(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"],
         return SpikedDistribution(each.logsumexp(-1).to(first.log_weights.dtype), first.atoms, base)
     if isinstance(first, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
         shares = zip(members, log_weights.unbind(-1), strict=True)
-        logits = torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
+        joined = torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
         means, scales = (torch.cat([getattr(one, name) for one in members], -1) for name in ("means", "log_scales"))
-        return dataclasses.replace(first, logits=logits.to(means.dtype), means=means, log_scales=scales)
+        return dataclasses.replace(first, logits=joined.to(means.dtype), means=means, log_scales=scales)
     key = tuple(member.bins for member in members)
     if key not in joins:
-        joins[key] = Joined.of(key)
-    bins, device = joins[key].bins, first.logits.device
-    height = torch.full((), -torch.inf, dtype=torch.float64, device=device)
-    for member, owner, log_weight in zip(members, joins[key].owners.to(device), log_weights.unbind(-1), strict=True):
-        own = member.logits.double().log_softmax(-1) - member.bins.log_widths.to(device)
-        height = torch.logaddexp(height, own[..., owner] + log_weight[..., None])
-    return BinnedDistribution((height + bins.log_widths.to(device)).to(first.logits.dtype), bins)
+        joins[key] = Bins.joined(key)
+    logits = [
+        member.logits.double().log_softmax(-1) + log_weight[..., None]
+        for member, log_weight in zip(members, log_weights.unbind(-1), strict=True)
+    ]
+    return BinnedDistribution(torch.cat(logits, dim=-1).to(first.logits.dtype), joins[key])

@@ -3,20 +3,23 @@
 A *sampler* says how the asked variables of one batch are drawn: one by one along the model's chain (the model's own
 distribution), drafted and checked (the same distribution, :mod:`anyorder.model.speculative`), or several a call (not
 quite, :mod:`anyorder.model.few_steps`). The loop cuts the rows to what fits into memory, draws indicators of missing
-cells before the cells, and gives one generator to all: orders and draws both follow the seed.
+cells before the cells, and gives one generator to all: orders and draws both follow the seed. Where likelihoods are
+means over several orders (:mod:`anyorder.model.likelihood`), each row is drawn along one of them, whichever.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
 from anyorder.model.any_order import AnyOrderModel, row_chunks
+from anyorder.model.likelihood import along, order_protocols
 from anyorder.query import Query
 from anyorder.support.checks import checked_seed
 from anyorder.support.threads import answering
@@ -48,20 +51,41 @@ def draws(
     *,
     seed: int = 0,
     sampler: Sampler = one_by_one,
+    orders: int = 1,
 ) -> NDArray[np.float64]:
-    """One joint draw of the asked variables for every row, in model units; everything else is left as it is."""
+    """One joint draw of the asked variables for every row, in model units; everything else is left as it is.
+
+    With ``orders`` each row is drawn along one of so many, those of which the likelihood is the mean.
+    """
     out: NDArray[np.float64] = values.double().numpy().copy()
     generator = seeded(model, seed)
-    for rows in row_chunks(model, len(values)):
-        part = query.rows(rows).to(model.device)
-        if not bool(part.asked.any()):
-            continue
-        drawn = values[rows].to(model.device)
-        for stage in indicators_first(part, model.schema):
-            for now in present_first(stage, model.schema, drawn):
-                drawn = drawn.where(~now.asked, sampler(model, drawn, now, generator))
-        out[rows] = np.where(part.asked.cpu().numpy(), drawn.double().cpu().numpy(), out[rows])
+    views = [along(model, protocol) for protocol in order_protocols(model, orders)] if orders > 1 else [model]
+    for chunk in row_chunks(model, len(values)):
+        for view, rows in _shared_out(views, query.rows(chunk), chunk, generator):
+            part = query.rows(rows).to(model.device)
+            drawn = values[rows].to(model.device)
+            for stage in indicators_first(part, model.schema):
+                for now in present_first(stage, model.schema, drawn):
+                    drawn = drawn.where(~now.asked, sampler(view, drawn, now, generator))
+            out[rows] = np.where(part.asked.cpu().numpy(), drawn.double().cpu().numpy(), out[rows])
     return out
+
+
+def _shared_out(
+    views: list[AnyOrderModel], query: Query, chunk: slice, generator: torch.Generator
+) -> Iterator[tuple[AnyOrderModel, Int[Tensor, " rows"] | slice]]:
+    """Which rows of a chunk are drawn along which order; where one variable is asked for, there is but one."""
+    asked = query.asked.sum(dim=1)
+    if not bool(asked.any()):
+        return
+    if len(views) == 1 or int(asked.max()) == 1:
+        yield views[0], chunk
+        return
+    which = torch.randint(len(views), asked.shape, generator=generator, device=generator.device).cpu()
+    for number, view in enumerate(views):
+        rows = (which == number).nonzero()[:, 0]
+        if len(rows):
+            yield view, rows + chunk.start
 
 
 @answering

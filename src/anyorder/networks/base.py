@@ -13,7 +13,7 @@ at once, so what belongs to one question is an argument or a view (:meth:`Networ
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -117,12 +117,19 @@ class Network(nn.Module, ABC):
 
     # Not annotated, or the dataclass would make them options of every network.
     modes = 0  # how many masking modes it can be asked in: 0 .. modes - 1
+    folds = tuple[int, ...]()  # which fold of the rows each of its parts has never seen (see :mod:`.blend`)
+    fold_count = 1  # how many folds there were
     coupled = 0  # levels of a pixel whose channels depend on each other in the answers of one call; 0 if they do not
 
     layout: Layout = field(metadata={"option": False})
 
     def __post_init__(self) -> None:
         nn.Module.__init__(self)
+
+    @property
+    def inside(self) -> Sequence[Network]:
+        """The networks that it is made of, in the order of its layout's ``members``; none where it is one itself."""
+        return ()
 
     @classmethod
     def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
@@ -140,6 +147,10 @@ class Network(nn.Module, ABC):
     def learned(self) -> tuple[bool, ...]:
         """Whether more than the marginal was learned, for each variable."""
         return (True,) * self.layout.variables
+
+    def only(self, parts: Sequence[int], layout: Layout) -> Network:
+        """A view that shares all weights and answers with some of its parts alone; ``layout``: of their heads."""
+        raise UserError(f"the network {self.name!r} has no parts")
 
     def in_mode(self, mode: int | None) -> Self:
         """A view that shares all weights and answers every question in this masking mode; itself for None."""

@@ -6,10 +6,10 @@ mixes what their heads say. So an ensemble, or a network together with boosted t
 Which member to believe depends on what is known: trees are vague about a single known column, a line is honest there.
 Behind the members' features stands what the evidence e adds to the logarithms of their weights for variable i,
 
-    gate_im(e) = a_im (share known - 1/2) + b_im (share told - 1/2) + c_im / (1 + number known),
+    gate_im(e) = a_im (share known - 1/2) + b_im / (1 + number known) + sum_j c_imj (1[j known] - 1/2),
 
-where the share told counts every known variable by how much it alone tells of i. The gates depend on which variables
-are known and on no value, so every answer stays normalised. :mod:`anyorder.training.gates` learns them.
+and in tables with many columns only the first two terms. The gates depend on which variables are known and on no value,
+so every answer stays normalised. :mod:`anyorder.training.gates` learns them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from anyorder.variables.missingness import without_partner
 
 SEEN_ALL = -1  # the fold of a part that may have seen every row
 MOST_FOLDS = 100
-MOST_GATES, GATE_FEATURES = 100, 3
+MOST_GATES = 100
+MOST_NAMED = 60  # variables up to which the gates depend on which of them are known, not only on how many
 STEEPEST = 100.0  # slope of a gate: it could rule out a member altogether
 
 
@@ -73,9 +74,8 @@ class BlendNetwork(Network):
         if self.gates:
             variables = self.layout.variables
             self.slopes: Tensor
-            self.telling: Tensor
-            self.register_buffer("slopes", torch.zeros(variables, self.gates, GATE_FEATURES, dtype=torch.float64))
-            self.register_buffer("telling", torch.zeros(variables, variables, dtype=torch.float64))
+            shape = (variables, self.gates, gate_count(variables))
+            self.register_buffer("slopes", torch.zeros(shape, dtype=torch.float64))
         # Without weights of its own (trees alone) the model must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
 
@@ -87,15 +87,13 @@ class BlendNetwork(Network):
         folds: Sequence[int] = (),
         fold_count: int = 1,
         slopes: Float[Tensor, "variables gates features"] | None = None,
-        telling: Float[Tensor, "variables variables"] | None = None,
     ) -> BlendNetwork:
         """These networks, side by side, with gates of these slopes."""
         described = tuple({"network": describe(network)} for network in trained)
         gates = 0 if slopes is None else slopes.shape[1]
         network = cls(layout, described, tuple(folds) if fold_count > 1 else (), fold_count, gates, trained)
-        if slopes is not None and telling is not None:
+        if slopes is not None:
             network.slopes.copy_(slopes)
-            network.telling.copy_(telling)
         return network
 
     def only(self, numbers: Sequence[int], layout: Layout) -> BlendNetwork:
@@ -105,17 +103,13 @@ class BlendNetwork(Network):
         folds = tuple(self.folds[number] for number in numbers) if self.folds else ()
         view = BlendNetwork(layout, described, folds, self.fold_count, self.gates, [parts[n] for n in numbers])
         if self.gates:
-            view.slopes, view.telling = self.slopes, self.telling
+            view.slopes = self.slopes
         return view
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
-        if self.gates and not self.slopes.is_meta:
-            told = self.telling.sum(dim=1)
-            if not bool((self.slopes.abs() <= STEEPEST).all()):
-                raise UserError(f"the slopes of a blend's gates must be numbers up to {STEEPEST}")
-            if not bool((self.telling >= 0).all() and (told <= 1 + 1e-6).all()):
-                raise UserError("what variables tell of each other must be shares of one in all")
+        if self.gates and not self.slopes.is_meta and not bool((self.slopes.abs() <= STEEPEST).all()):
+            raise UserError(f"the slopes of a blend's gates must be numbers up to {STEEPEST}")
 
     @classmethod
     def from_version_1(
@@ -133,6 +127,10 @@ class BlendNetwork(Network):
             renewed |= {prefix + name: tensor for name, tensor in own.items()}
         rest = {name: tensor for name, tensor in tensors.items() if not name.startswith("parts.")}
         return {**described, "members": members}, {**rest, **renewed}
+
+    @property
+    def inside(self) -> list[Network]:
+        return self._parts
 
     @property
     def _parts(self) -> list[Network]:
@@ -175,8 +173,7 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for every variable."""
         if not self.gates:
             return torch.zeros(*known.shape, 0, device=known.device)
-        every = gate_features(known, self.telling)
-        return torch.einsum("bvf,vgf->bvg", every, self.slopes).float()
+        return torch.einsum("bf,vgf->bvg", gate_features(known), self.slopes).float()
 
     def gates_at(
         self, known: Bool[Tensor, "batch variables"], target: Int[Tensor, " batch"]
@@ -184,26 +181,24 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for one variable a row."""
         if not self.gates:
             return torch.zeros(len(known), 0, device=known.device)
-        told = (self.telling[target] * known).sum(dim=1)
-        return torch.einsum("bf,bgf->bg", _gate_features(known, told), self.slopes[target]).float()
+        return torch.einsum("bf,bgf->bg", gate_features(known), self.slopes[target]).float()
 
     def _joined(self, blocks: list[Tensor]) -> Tensor:
         # A head reads from its member's start on, so only the last block may be shorter than its layout's width.
         return torch.cat(blocks, dim=-1)[..., : self.layout.width]
 
 
-def gate_features(
-    known: Bool[Tensor, "batch variables"], telling: Float[Tensor, "variables variables"]
-) -> Float[Tensor, "batch variables features"]:
+def gate_count(variables: int) -> int:
+    """How many features the gates of so many variables are linear in."""
+    return 2 + (variables if variables <= MOST_NAMED else 0)
+
+
+def gate_features(known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch features"]:
     """What the gates of every variable are linear in."""
-    told = known.to(telling.dtype) @ telling.T
-    return _gate_features(known[:, None, :], told)
-
-
-def _gate_features(known: Bool[Tensor, "*batch variables"], told: Float[Tensor, "*batch"]) -> Tensor:
-    count = known.sum(dim=-1).to(told.dtype).expand(told.shape)
-    share = count / max(1, known.shape[-1] - 1)
-    return torch.stack([share - 0.5, told - 0.5, 1 / (1 + count)], dim=-1)
+    variables = known.shape[1]
+    count = known.sum(dim=1, keepdim=True).double()
+    features = [count / max(1, variables - 1) - 0.5, 1 / (1 + count)]
+    return torch.cat(features if variables > MOST_NAMED else [*features, known.double() - 0.5], dim=1)
 
 
 class BlendWalk(Walk):

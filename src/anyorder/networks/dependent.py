@@ -124,6 +124,7 @@ class DependentNetwork(Network):
         # A model without weights (trees alone) must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
         self.reads_order = self.network.reads_order  # type: ignore[misc]  # as its network does
+        self.folds, self.fold_count = self.network.folds, self.network.fold_count
 
     @classmethod
     def of(cls, layout: Layout, network: Network, dependencies: Sequence[Dependency]) -> DependentNetwork:
@@ -131,8 +132,15 @@ class DependentNetwork(Network):
         return cls(layout, {"network": describe(network)}, tuple(dependencies), network)
 
     @property
+    def inside(self) -> tuple[Network, ...]:
+        return (self.network,)
+
+    @property
     def learned(self) -> tuple[bool, ...]:
         return self.network.learned
+
+    def only(self, parts: Sequence[int], layout: Layout) -> DependentNetwork:
+        return DependentNetwork.of(layout, self.network.only(parts, layout.members[0]), self.dependencies)
 
     def beside(
         self,

@@ -8,7 +8,7 @@ are used in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
+from anyorder.questions.doubt import doubted, jackknife
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.support.checks import check_level, checked_seed, inside, whole
@@ -57,6 +58,7 @@ class Answer:
         self.variable = variable
         self._encoding = encoding
         self._distribution = distribution  # of batch shape [1]
+        self.parts: Callable[[], Sequence[Answer]] | None = None  # what each part of the model answers, if it has any
 
     @property
     def kind(self) -> str:
@@ -71,11 +73,15 @@ class Answer:
     def __repr__(self) -> str:
         if self.variable.levels:
             best = sorted(self.probs().items(), key=lambda item: -item[1])[:3]
-            return f"Answer({self.variable.name}: " + ", ".join(f"{k!r} {p:.3f}" for k, p in best) + ")"
+            return f"Answer({self.variable.name}: " + ", ".join(f"{k!r} {p:.3f}{_doubt(p)}" for k, p in best) + ")"
         low, middle, high = self.quantile([0.05, 0.5, 0.95])
-        return f"Answer({self.variable.name}: median {_short(middle)}, 90 % in {_short(low)} .. {_short(high)})"
+        doubt = ""
+        if self.parts is not None and self.kind not in ("ordinal", "datetime"):
+            doubt = f" ± {jackknife([float(part.quantile(0.5)) for part in self.parts()]):.2g}"
+        return f"Answer({self.variable.name}: median {_short(middle)}{doubt}, 90 % in {_short(low)} .. {_short(high)})"
 
     @answering
+    @doubted
     def log_prob(self, value: Any) -> Any:
         """The log-density per unit of the data (per day for times), or the log-probability of a level or whole number.
 
@@ -99,6 +105,7 @@ class Answer:
         nats = nats + self._log_slope(model)
         return Estimate(float(nats[0])) if single(value) else nats
 
+    @doubted
     def pdf(self, value: Any) -> Any:
         """The density; the probability where the variable is discrete, or the value one of its atoms.
 
@@ -120,6 +127,7 @@ class Answer:
         return Estimate(float(density)) if single(value) else density
 
     @answering
+    @doubted
     def cdf(self, value: Any) -> Any:
         """P(variable <= value), for a variable with an order.
 
@@ -209,6 +217,7 @@ class Answer:
         return low, high
 
     @answering
+    @doubted
     def mean(self) -> Any:
         """The expectation in the units of the data; a time for a datetime.
 
@@ -226,6 +235,7 @@ class Answer:
         return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
 
     @answering
+    @doubted
     def std(self) -> Estimate:
         """The standard deviation in the units of the data; days for a datetime.
 
@@ -243,6 +253,7 @@ class Answer:
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
     @answering
+    @doubted
     def probs(self) -> dict[Any, float]:
         """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
 
@@ -435,6 +446,7 @@ class Answer:
         return self._encoding.measure(self.variable.name, model)
 
     @answering
+    @doubted
     def entropy(self) -> Estimate:
         """The entropy in nats; differential, in the units of the data, where the variable is continuous.
 
@@ -553,6 +565,11 @@ def as_times(days: NDArray[np.float64], variable: Variable) -> pd.DatetimeIndex:
 def single(value: Any) -> bool:
     """Whether this is one value and not a list of them."""
     return isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series)
+
+
+def _doubt(probability: float) -> str:
+    doubt = getattr(probability, "doubt", 0.0)
+    return f" ± {doubt:.2g}" if doubt else ""
 
 
 def _short(value: Any) -> str:

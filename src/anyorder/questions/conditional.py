@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,10 +23,12 @@ from torch import Tensor
 from anyorder.distributions.region import Region, agreement
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.likelihood import log_probs
+from anyorder.model.leave_out import folds
+from anyorder.model.likelihood import log_probs, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.questions.answer import Answer
+from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.estimate import Estimate, weighted_mean
 from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
@@ -69,6 +71,12 @@ class OrderSpread:
     def deviation(self) -> float:
         """The standard deviation over orders: 0 for a coherent model."""
         return float(np.std(self.log_probs))
+
+    @property
+    def left(self) -> float:
+        """The same over pairs of opposite orders, each averaged: what is left of it in :meth:`Conditional.log_prob`."""
+        each = np.array(self.log_probs)[: len(self.log_probs) // 2 * 2].reshape(-1, 2)
+        return float(np.std(np.logaddexp.reduce(each, axis=1))) if len(each) else 0.0
 
 
 class Conditional:
@@ -205,6 +213,29 @@ class Conditional:
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
         return Conditional(self.model, self.evidence, self.asked, draws=draws, seed=seed, _read=self._statements)
 
+    def by_parts(self) -> list[Conditional]:
+        """The same question to each part of the model, if it was fitted in folds: what its doubt is made of.
+
+        Returns
+        -------
+        list of Conditional
+
+        Examples
+        --------
+        >>> len(model.given(rooms=6).by_parts()) >= 0
+        True
+        """
+        return [
+            Conditional(part, self.evidence, self.asked, draws=self.draws, seed=self.seed, _read=self._statements)
+            for part in parts_of(self.model)
+        ]
+
+    def _doubted(self, found: Estimate, ask: Callable[[Conditional], float]) -> Estimate:
+        """With the doubt of the parts, which is found when it is asked for."""
+        if folds(self.model) == 1:
+            return found
+        return with_doubt(found, lambda: [ask(part) for part in self.by_parts()])
+
     def _with(
         self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None, read: Mapping[str, Statement]
     ) -> Conditional:
@@ -231,8 +262,12 @@ class Conditional:
         index = self.model.schema.index(name)
         if index in self._encoded:
             raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
-        if self._regions:
-            return self._ranged.answer(index)
+        answer = self._ranged.answer(index) if self._regions else self._exactly(index)
+        if folds(self.model) > 1:
+            answer.parts = lambda: [part[name] for part in self.by_parts()]
+        return answer
+
+    def _exactly(self, index: int) -> Answer:
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
             features = self.model.features_of(values, known, index).cpu()
@@ -272,7 +307,7 @@ class Conditional:
         return {name: Answer(schema[name], self.model.encoding, law) for name, law in laws.items()}
 
     def log_prob(
-        self, values: Mapping[str, Any] | None = None, /, *, orders: int = 1, seed: int = 0, **more: Any
+        self, values: Mapping[str, Any] | None = None, /, *, orders: int | None = None, seed: int = 0, **more: Any
     ) -> Estimate:
         """log p(values | evidence), jointly, in nats and in the units of the data.
 
@@ -284,7 +319,7 @@ class Conditional:
         values, **more
             By variable: one value each.
         orders
-            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+            Average the probability over so many orders (SFARM eq. 14), two if not given: costs as many passes.
         seed
             Decides the orders.
 
@@ -298,10 +333,15 @@ class Conditional:
         >>> known.log_prob(price=36.0, river="no") > known.log_prob(price=60.0, river="no")
         True
         """
+        wanted, count = {**(values or {}), **more}, usual_orders(self.model, orders)
+        found = self._log_prob(wanted, count, seed)
+        return self._doubted(found, lambda part: part.log_prob(wanted, orders=count, seed=seed))
+
+    def _log_prob(self, wanted: Mapping[str, Any], orders: int, seed: int) -> Estimate:
         if not self._regions:
-            return Estimate(self.order_spread(values, orders=orders, seed=seed, **more).average)
+            return Estimate(self.order_spread(wanted, orders=orders, seed=seed).average)
         particles = self._ranged.particles()
-        rows, query = self._wanted({**(values or {}), **more}, particles.values, particles.known)
+        rows, query = self._wanted(wanted, particles.values, particles.known)
         nats = np.logaddexp.reduce(log_probs(self.model, rows, query, orders=orders, seed=seed)) - math.log(orders)
         top = float(nats.max())
         if top == -math.inf:
@@ -330,7 +370,8 @@ class Conditional:
         >>> known.prob("price > 30") == known.prob(price=ao.Between(30, None, low_open=True))
         True
         """
-        return self._ranged.probability(event_of(event, more), self._encoded)
+        found = self._ranged.probability(event_of(event, more), self._encoded)
+        return self._doubted(found, lambda part: part.prob(event, **more))
 
     def entropy(self, *names: str) -> Estimate:
         """The joint entropy of these variables given the evidence, in nats and in the units of the data.
@@ -354,7 +395,7 @@ class Conditional:
         """
         from anyorder.questions.information import joint_entropy
 
-        return joint_entropy(self, names)
+        return self._doubted(joint_entropy(self, names), lambda part: joint_entropy(part, names))
 
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
@@ -505,7 +546,7 @@ class Conditional:
             asked &= ~known  # a variable with a range is drawn already
         asked, wanted = with_indicators_along(self.model.schema, known, asked, named=self.asked is not None)
         query = Query(known.expand(n, -1), asked.expand(n, -1))
-        drawn = draws(self.model, row.expand(n, -1), query, seed=seed)
+        drawn = draws(self.model, row.expand(n, -1), query, seed=seed, orders=usual_orders(self.model))
         if holes and not self.model.schema.pairs:
             raise UserError("the model knows of no holes: fit a table that has some with missingness='joint'")
         if holes:

@@ -22,9 +22,11 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import log_probs
 from anyorder.model.sampling import draws as joint_draws
 from anyorder.query import Query
+from anyorder.questions.doubt import with_doubt
 from anyorder.questions.estimate import Estimate, mean_of
 from anyorder.questions.gains import Goal, expected_gains, ranged_gains
 from anyorder.questions.particles import doubled
@@ -53,7 +55,8 @@ def joint_entropy(conditional: Conditional, names: Sequence[str]) -> Estimate:
         rows = _pooled_rows(conditional, asked)
         return mean_of(-_pooled(conditional, rows, asked), f"pooled draws ({ROWS} of {POOL})")
     row, known = conditional.exact
-    return _chain_entropy(conditional.model, row, known[0], asked, conditional.draws, conditional.seed)
+    draws = min(conditional.draws, MOST_DRAWS)
+    return _chain_entropy(conditional.model, row, known[0], asked, draws, conditional.seed)
 
 
 def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequence[str]) -> Estimate:
@@ -63,6 +66,13 @@ def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequ
         raise UserError(f"{conditional.model.schema.names[index]!r} is given; ask for another variable")
     if not first or not second or set(first) & set(second):
         raise UserError("mutual information is asked of two sets of different variables, as in I(price; tax, age)")
+    found = _information(conditional, first, second)
+    if folds(conditional.model) == 1:
+        return found
+    return with_doubt(found, lambda: [_information(part, first, second) for part in conditional.by_parts()])
+
+
+def _information(conditional: Conditional, first: Sequence[int], second: Sequence[int]) -> Estimate:
     goal, model, seed = Goal(tuple(second), Entropy()), conditional.model, conditional.seed
     draws = min(conditional.draws, MOST_DRAWS)
     if conditional.ranged:

@@ -26,6 +26,7 @@ from anyorder.distributions.base import Distribution
 from anyorder.distributions.region import Region
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.likelihood import along, order_protocols, usual_orders
 from anyorder.query import Chain, Query
 from anyorder.questions.estimate import Estimate, mean_of
 from anyorder.support.randomness import drawn_seed
@@ -88,11 +89,17 @@ def ranged_draws(
     if not regions:
         return Particles(values, known, log_weights)
     out = values.clone()
-    for rows in row_chunks(model, len(values)):
-        count = len(out[rows])
-        query = Query(known.expand(count, -1).to(model.device), asked.expand(count, -1).to(model.device))
-        chain = model.chain(query, _on(model.device, generator))
-        out[rows], log_weights[rows] = _walk(model, values[rows], chain, regions, generator, draw_last)
+    views = [model]
+    if len(regions) > 1:  # along the orders of which a likelihood is the mean, some rows each
+        views = [along(model, protocol) for protocol in order_protocols(model, usual_orders(model))]
+    which = torch.arange(len(values)) % len(views)
+    for number, view in enumerate(views):
+        mine = (which == number).nonzero()[:, 0]
+        for chunk in row_chunks(model, len(mine)):
+            rows = mine[chunk]
+            query = Query(known.expand(len(rows), -1).to(model.device), asked.expand(len(rows), -1).to(model.device))
+            chain = view.chain(query, _on(model.device, generator))
+            out[rows], log_weights[rows] = _walk(view, values[rows], chain, regions, generator, draw_last)
     return Particles(out, known | asked, log_weights)
 
 

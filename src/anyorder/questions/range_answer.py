@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
 from anyorder.questions.answer import Answer, as_time, central_levels, check_order, single
+from anyorder.questions.doubt import doubted
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
 from anyorder.support.checks import checked_seed, whole
@@ -60,6 +61,7 @@ class RangedAnswer(Answer):
         self.method = method
 
     @answering
+    @doubted
     def log_prob(self, value: Any) -> Any:
         model = self._encode(value)
         nats = self._mixture.log_prob(torch.as_tensor(model)[:, None])[:, 0].numpy() + self._log_slope(model)
@@ -69,6 +71,7 @@ class RangedAnswer(Answer):
         relative = density.standard_error / density.value if density.value > 0 else 0.0
         return self._number(float(nats[0]), relative)
 
+    @doubted
     def pdf(self, value: Any) -> Any:
         nats = self.log_prob(value)
         if not single(value):
@@ -76,6 +79,7 @@ class RangedAnswer(Answer):
         return self._number(float(np.exp(nats.value)), float(np.exp(nats.value)) * nats.standard_error)
 
     @answering
+    @doubted
     def cdf(self, value: Any) -> Any:
         check_order(self.variable, "cdf")
         model = self._encode(value)
@@ -182,12 +186,14 @@ class RangedAnswer(Answer):
         return self._mixture.members.cdf(at).double() - self._mixture.members.mass_at(at).double()
 
     @answering
+    @doubted
     def mean(self) -> Any:
         check_order(self.variable, "mean", distance=True)
         mean = self._expected(1)
         return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
 
     @answering
+    @doubted
     def std(self) -> Estimate:
         check_order(self.variable, "std", distance=True)
         variance = self._expected(2, self._expected(1).value)
@@ -195,6 +201,7 @@ class RangedAnswer(Answer):
         return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
 
     @answering
+    @doubted
     def probs(self) -> dict[Any, float]:
         if self.variable.levels:
             mean, error = weighted_mean(self._weights(), self._by_draw())
@@ -203,6 +210,7 @@ class RangedAnswer(Answer):
         return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
 
     @answering
+    @doubted
     def entropy(self) -> Estimate:
         if self.variable.levels:
             each = self._by_draw()

@@ -4,12 +4,15 @@ A cell's surprise is -log p(x_i | all other known cells of its row), in nats; it
 value at least as extreme would be seen there: two-sided for numbers, the mass of levels at most as likely for others.
 Surprise depends on the units of a column, a probability does not, so anomalies are ranked by probability.
 A row's surprise is -log p of all its known cells; its tail probability is the share of the model's own draws, with
-holes in the same columns, that are less likely still. Where missingness is modelled, both are given which cells are
-missing: a row is never surprising for its holes alone, only for what stands beside them.
+holes in the same columns, that are less likely still. A model that was fitted in folds scores each row by the parts
+that have never seen it, and its cells' tails are set against those of the other rows (:mod:`.unseen_rows`); any other
+model has seen the rows it was fitted to, and finds them less surprising than they are. Where missingness is modelled,
+both are given which cells are missing: a row is never surprising for its holes alone, only for what stands beside them.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +23,15 @@ from jaxtyping import Bool, Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.model.likelihood import log_probs
+from anyorder.model.leave_out import folds
+from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.support.advance import tracked
 from anyorder.support.checks import whole
 from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
+from anyorder.tasks.unseen_rows import among_others, unseen_parts
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 
@@ -69,18 +74,32 @@ class Anomaly:
 
 
 def cell_scores(
-    model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse"
+    model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse", *, whole: bool = False
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Surprise in nats and tail probability of every known cell given the rest of its row; NaN where unknown."""
+    """Surprise in nats and tail probability of every known cell given the rest of its row; NaN where unknown.
+
+    ``whole``: by the model as a whole, whether it has seen the rows or not.
+    """
     values, observed = model.encoding.encode(frame, unseen)
     # Indicators of missing cells are evidence about the others, but no cells of the user's.
     cells_of = np.array([not variable.indicates for variable in model.schema.variables])
     nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
-    parts = (slice(start, start + ROWS_AT_ONCE) for start in range(0, len(values), ROWS_AT_ONCE))
-    for part in tracked(parts, len(values)):
-        row, cells = _leave_one_out(model, values[part], observed[part], observed[part] & cells_of)
-        position = (part.start + row[cells.row], cells.variable)
+    jobs = [(model, np.arange(len(frame)))] if whole else list(unseen_parts(model, frame))
+    by_job = np.concatenate([rows for _, rows in jobs]) if jobs else np.arange(0)  # one bar for all of them
+    ends = np.cumsum([len(rows) for _, rows in jobs]).tolist()
+    cuts = [
+        slice(start, min(start + ROWS_AT_ONCE, last))
+        for first, last in itertools.pairwise([0, *ends])
+        for start in range(first, last, ROWS_AT_ONCE)
+    ]
+    for cut in tracked(cuts, len(frame)):
+        parts, some = jobs[int(np.searchsorted(ends, cut.start, side="right"))][0], by_job[cut]
+        row, cells = _leave_one_out(parts, values[some], observed[some], observed[some] & cells_of)
+        position = (some[row[cells.row]], cells.variable)
         nats[position], tail[position] = -cells.log_prob, cells.tail()
+    if folds(model) > 1 and not whole:
+        known = ~np.isnan(tail)
+        tail[known] = among_others(tail[known])
     names = list(np.array(model.schema.names, dtype=object)[cells_of])
     scores, tails = (pd.DataFrame(part[:, cells_of], index=frame.index, columns=names) for part in (nats, tail))
     return scores, tails
@@ -107,13 +126,16 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
     for name in dict.fromkeys(names):
         hidden = pd.Series([other == name for other in names])
         blanked[name] = blanked[name].mask(hidden)
-    filled = fill_point(model, blanked, unseen)
+    expected: dict[int, Any] = {}
+    for parts, whose in unseen_parts(model, frame.iloc[rows]):
+        filled = fill_point(parts, blanked.iloc[whose], unseen)
+        expected |= {position: filled[names[position]].iloc[at] for at, position in enumerate(whose.tolist())}
     return [
         Anomaly(
             row=_plain(frame.index[row]),
             column=name,
             value=_plain(frame[name].iloc[row]),
-            expected=_plain(filled[name].iloc[position]),
+            expected=_plain(expected[position]),
             probability=float(tail.iloc[row, column]),
             surprise=float(nats.iloc[row, column]),
         )
@@ -132,11 +154,21 @@ def row_scores(
     """
     if samples < 1:
         raise UserError(f"samples must be 1 or more, got {samples}")
+    scores = [
+        _row_scores(parts, frame.iloc[rows], samples, seed, unseen).set_axis(rows)
+        for parts, rows in unseen_parts(model, frame)
+    ]
+    found = pd.concat(scores) if scores else pd.DataFrame({"surprise": [], "probability": []})
+    return found.sort_index().set_axis(frame.index)
+
+
+def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: int, unseen: Unseen) -> pd.DataFrame:
+    orders = usual_orders(model)
     values, observed = model.encoding.encode(frame, unseen)
     cells = of_columns(model.schema, observed)
     marks = observed & ~cells
     query = Query(torch.as_tensor(marks), torch.as_tensor(cells))
-    nats = log_probs(model, torch.as_tensor(values), query, seed=seed)[0]
+    nats = log_prob(model, torch.as_tensor(values), query, orders=orders)
     tail = np.ones(len(values))
     patterns, where = np.unique(
         np.concatenate([observed, np.where(marks, values, 0.0)], axis=1), axis=0, return_inverse=True
@@ -147,14 +179,14 @@ def row_scores(
         evidence, asked = (torch.as_tensor(part[mine[0]]).expand(samples, -1).clone() for part in (marks, cells))
         if bool(evidence.any()):
             context = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
-            drawn = draws(model, context, Query(evidence, asked), seed=seed)
+            drawn = draws(model, context, Query(evidence, asked), seed=seed, orders=orders)
         else:
             if everything is None:
                 nothing = torch.zeros_like(asked)
                 whole = torch.as_tensor(of_columns(model.schema, (~nothing).numpy()))
-                everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed)
+                everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
             drawn = everything
-        theirs = np.sort(log_probs(model, torch.as_tensor(drawn), Query(evidence, asked), seed=seed)[0])
+        theirs = np.sort(log_prob(model, torch.as_tensor(drawn), Query(evidence, asked), orders=orders))
         tail[mine] = (1 + np.searchsorted(theirs, nats[mine], side="right")) / (1 + samples)
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)
 

@@ -46,6 +46,8 @@ class Coherence:
         How many rows it was measured on.
     spread
         The standard deviation over orders of log p of a row's known cells, averaged over rows.
+    left
+        The same over pairs of opposite orders, each averaged, as ``log_prob`` averages the first of them.
     gap
         The log of the ratio of marginals minus log p along the direct chain, averaged over rows with random evidence.
     gap_error
@@ -65,6 +67,7 @@ class Coherence:
 
     rows: int
     spread: float
+    left: float
     gap: float
     gap_error: float
     gap_size: float
@@ -103,7 +106,9 @@ def coherence(
     gap = ratio_gap(model, values, Query(torch.as_tensor(known), torch.as_tensor(observed & ~known)), seed=seed)
     mean, error = _mean(gap)
     spread = float(nats.std(axis=0, ddof=1).mean())
-    return Coherence(len(frame), spread, mean, error, float(np.sqrt((gap**2).mean())), gains)
+    pairs = np.stack([mixture_log_prob(nats[first : first + 2]) for first in range(0, len(nats) - 1, 2)])
+    left = float(pairs.std(axis=0, ddof=1).mean()) if len(pairs) > 1 else math.nan
+    return Coherence(len(frame), spread, left, mean, error, float(np.sqrt((gap**2).mean())), gains)
 
 
 def mixture_log_prob(nats: Float[np.ndarray, "orders rows"]) -> NDArray[np.float64]:

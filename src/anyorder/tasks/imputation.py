@@ -11,6 +11,7 @@ import pandas as pd
 import torch
 
 from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.likelihood import usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
 from anyorder.support.advance import tracked
@@ -51,7 +52,8 @@ def fill_draws(
         rows = np.repeat(holes[part], count)
         known = torch.as_tensor(observed[rows])
         own = seed_further(seed * 1_000_003, part.start)  # for every part, so that no two parts draw alike
-        completed = draws(model, torch.as_tensor(values[rows]), Query(known, ~known), seed=own)
+        query, orders = Query(known, ~known), usual_orders(model)
+        completed = draws(model, torch.as_tensor(values[rows]), query, seed=own, orders=orders)
         drawn[np.tile(np.arange(count), len(rows) // count), rows] = completed
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 

@@ -1,9 +1,9 @@
 """One model out of several: members are weighted for every variable by what they say about held-out cells.
 
 p(x_i | x_e) = sum_m w_im(e) p_m(x_i | x_e), with weights that depend on what is known (:mod:`.gates`) and are learned
-from the log-probabilities of cells that no member has seen. Since every factor of a chain is normalised, so is the
-whole, and each answer stays exact. Members are asked what people ask: random sets of known cells of every size, a
-single column given all the others, and all columns given one or two.
+from the log-probabilities of cells that no member has seen, each member calibrated first (:mod:`.temperatures`). Since
+every factor of a chain is normalised, so is the whole, and each answer stays exact. Members are asked what people ask:
+random sets of known cells of every size, a single column given all the others, and all columns given one or two.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from anyorder.heads import Head
 from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
-from anyorder.training.gates import Gates, JudgedCells, fit_gates, telling_shares
+from anyorder.training.gates import Gates, JudgedCells, fit_gates
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
+from anyorder.training.temperatures import MOST_LEVELS, at_temperature, fit_temperature
 from anyorder.training.trees.growing import random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
@@ -73,11 +74,9 @@ def blend(
     With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
     """
     variables = len(encoding.codecs)
-    levels = tuple(head.levels for head in (members[0].trials[0].heads.of(number) for number in range(variables)))
-    together = _joined(held_out)
-    telling = telling_shares(together.values, together.observed, levels)
     sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
-    cells = judged(members, sets, telling)
+    cells = judged(members, sets)
+    temperatures = _temperatures(members, cells)
     broken = _broken(cells, variables)
     if bool(broken.all(dim=0).any()):
         names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
@@ -100,7 +99,10 @@ def blend(
             tuple(part.heads.of(variable) for part in parts),
             tuple(shares[:, variable].tolist()),
             tuple(widths[:-1]),
-            tuple(gate) if len(kept) > 1 else (),
+            tuple(gate),
+            tuple(float(temperatures[number, variable]) for number in kept for _ in members[number].final)
+            if parts[0].heads.of(variable).levels
+            else (),
         )
         for variable in range(variables)
     ]
@@ -110,8 +112,7 @@ def blend(
         [part.network for part in parts],
         numbers,
         folds,
-        gates.slopes[:, kept] if len(kept) > 1 else None,
-        telling,
+        gates.slopes[:, kept],
     )
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
@@ -208,40 +209,65 @@ def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.ra
     return Questions(rows, known, asked * scale, single=True)
 
 
-def judged(
-    members: list[Member], sets: list[list[Questions]], telling: Float[Tensor, "variables variables"]
-) -> JudgedCells:
+def judged(members: list[Member], sets: list[list[Questions]]) -> JudgedCells:
     """What the trials of all members say of every asked cell."""
-    found = []
-    for number, each in enumerate(sets):
-        for own in each:
-            question, variable = own.cells
-            features = gate_features(own.known, telling)[question, variable]
-            nats = torch.stack([_log_probs(member.trials[number], own) for member in members])
-            found.append(JudgedCells(nats, variable, features, own.counts[question, variable]))
+    asked = [(number, own) for number, each in enumerate(sets) for own in each]
+    answers = [[_answers(member.trials[number], own) for number, own in asked] for member in members]
+    variable = torch.cat([own.cells[1] for _, own in asked])
+    code = torch.cat([own.rows.values[own.cells] for _, own in asked]).long()
+    levels = tuple(
+        {
+            key: torch.cat([part[key] for _, part in own if key in part])
+            for key in sorted(set().union(*(p for _, p in own)))
+        }
+        for own in answers
+    )
     return JudgedCells(
-        torch.cat([part.nats for part in found], dim=1),
-        *(torch.cat([getattr(part, name) for part in found]) for name in ("variable", "features", "counts")),
+        torch.stack([torch.cat([nats for nats, _ in own]) for own in answers]),
+        variable,
+        torch.cat([gate_features(own.known)[own.cells[0]] for _, own in asked]),
+        torch.cat([own.counts[own.cells] for _, own in asked]),
+        levels,
+        {key: code[variable == key] for key in levels[0]},
     )
 
 
 @torch.no_grad()
-def _log_probs(model: AnyOrderModel, asked: Questions) -> Float[Tensor, " cells"]:
-    """log p of every asked cell, NaN where the model has none."""
+def _answers(
+    model: AnyOrderModel, asked: Questions
+) -> tuple[Float[Tensor, " cells"], dict[int, Float[Tensor, "own levels"]]]:
+    """log p of every asked cell, NaN where the model has none, and of all levels of those that have levels."""
     question, variable = asked.cells
     values, known = asked.rows.values, asked.known
     nats = torch.zeros(len(question), dtype=torch.float64)
-    if asked.single:
-        for target in variable.unique().tolist():
-            here = (variable == target).nonzero()[:, 0]
-            features = model.features_of(values[question[here]], known[question[here]], target)
-            nats[here] = model.heads.log_prob_at(features, variable[here], values[question[here], target]).double()
-    else:
+    levels: dict[int, Tensor] = {}
+    if not asked.single:
         parts = torch.arange(len(values)).split(1000)
-        beside = [model.log_prob_beside(values[part], known[part]).double() for part in parts]
-        nats = torch.cat(beside)[question, variable]
-    return nats.clamp(min=FLOOR)
+        beside = torch.cat([model.features_beside(values[part], known[part]) for part in parts])
+    for target in variable.unique().tolist():
+        here = (variable == target).nonzero()[:, 0]
+        rows = question[here]
+        features = model.features_of(values[rows], known[rows], target) if asked.single else beside[rows, target]
+        said = model.heads.distribution(features, target)
+        nats[here] = said.log_prob(values[rows, target].to(features.dtype)).double()
+        count = model.heads.of(target).levels
+        if 1 < count <= MOST_LEVELS:
+            codes = torch.arange(count, dtype=features.dtype)[:, None]
+            levels[target] = said.log_prob(codes).T.double().clamp(min=FLOOR)
+    return nats.clamp(min=FLOOR), levels
 
 
-def _joined(sets: Sequence[Rows]) -> Rows:
-    return Rows(*(torch.cat([getattr(rows, name) for rows in sets]) for name in ("values", "observed", "log_det")))
+def _temperatures(members: list[Member], cells: JudgedCells) -> Float[Tensor, "members variables"]:
+    """The temperature of each member for each variable, 1 where it has no levels; the cells are tempered."""
+    found = torch.ones(len(members), len(members[0].trials[0].heads), dtype=torch.float64)
+    for number, member in enumerate(members):
+        for variable, log_probs in cells.levels[number].items():
+            here = (cells.variable == variable).nonzero()[:, 0]
+            codes = cells.codes[variable]
+            if bool(cells.nats[number, here].isnan().any()):
+                continue
+            together = len(member.final) > 1
+            temperature = fit_temperature(log_probs, codes, cells.counts[here], together=together)
+            found[number, variable] = temperature
+            cells.nats[number, here] = at_temperature(log_probs, codes, temperature).clamp(min=FLOOR)
+    return found

@@ -10,34 +10,39 @@ against it. Cells count so that many questions about one row weigh no more than 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.networks.blend import STEEPEST
 
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
-STEPS = 60
-MOST_CELLS = 60_000
-MOST_FOR_TELLING = 300  # variables, beyond which each one is taken to tell as much as any other
-MOST_LEVELS = 8  # of a variable whose indicators are compared with those of others
+STEPS = 50
+MOST_CELLS = 30_000
 
 
 @dataclass(frozen=True)
 class JudgedCells:
-    """Held-out cells, what each member says of them, and what was known when they were asked for."""
+    """Held-out cells, what each member says of them, and what was known when they were asked for.
+
+    ``levels``: what each member says of all levels of the cells of a variable; ``codes``: which of them they have.
+    """
 
     nats: Float[Tensor, "members cells"]
     variable: Int[Tensor, " cells"]
     features: Float[Tensor, "cells features"]
     counts: Float[Tensor, " cells"]
+    levels: tuple[Mapping[int, Float[Tensor, "own levels"]], ...] = ()
+    codes: Mapping[int, Int[Tensor, " own"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.variable)
 
     def take(self, index: Tensor) -> JudgedCells:
+        """Some of the cells, without what is said of their levels."""
         return JudgedCells(self.nats[:, index], self.variable[index], self.features[index], self.counts[index])
 
 
@@ -65,7 +70,9 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
         stride = -(-len(cells) // MOST_CELLS)
         some = cells.take(torch.arange(0, len(cells), stride))
         cells = JudgedCells(some.nats, some.variable, some.features, some.counts * stride)
-    extended = torch.nn.functional.pad(cells.features, (1, 0), value=1.0)
+    cells = cells.take(cells.variable.argsort(stable=True))
+    sizes = cells.variable.bincount(minlength=variables).tolist()
+    extended = torch.nn.functional.pad(cells.features, (1, 0), value=1.0).split(sizes)
     nats = (cells.nats - cells.nats.amax(dim=0)).T
     shape = (variables + 1, members, features + 1)  # the last are the parameters of all variables together
     with torch.enable_grad():
@@ -74,8 +81,8 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
 
         def loss() -> Tensor:
             search.zero_grad()
-            theta = (parameters[:-1] + parameters[-1]).index_select(0, cells.variable)
-            logits = (theta @ extended[:, :, None])[..., 0]
+            theta = parameters[:-1] + parameters[-1]
+            logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
             said = (logits.log_softmax(dim=1) + nats).logsumexp(dim=1)
             held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
             total = held / 2 - (cells.counts * said).sum()
@@ -87,30 +94,3 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
     if not bool(found.isfinite().all()):
         found = torch.zeros_like(found)
     return Gates(found[..., 0].log_softmax(dim=1), found[..., 1:].clamp(-STEEPEST, STEEPEST))
-
-
-def telling_shares(
-    values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"], levels: tuple[int, ...]
-) -> Float[Tensor, "variables variables"]:
-    """How much each variable alone tells of another, as shares of one: by the largest squared correlation."""
-    variables = len(levels)
-    others = 1 - torch.eye(variables, dtype=torch.float64)
-    if variables > MOST_FOR_TELLING or variables < 2:
-        return others / max(1, variables - 1)
-    columns, owner = [], []
-    for variable, count in enumerate(levels):
-        column = values[:, variable].double()
-        parts = [column] if not count else [(column == code).double() for code in range(min(count, MOST_LEVELS))]
-        there = observed[:, variable].double()
-        for part in parts:
-            mean = (part * there).sum() / there.sum().clamp(min=1)
-            columns.append((part - mean) * there)
-            owner.append(variable)
-    centred = torch.stack(columns, dim=1)
-    scaled = centred / centred.square().sum(dim=0).sqrt().clamp(min=1e-9)
-    squared = (scaled.T @ scaled).square().nan_to_num()
-    of = torch.tensor(owner)
-    rows = torch.stack([squared[of == variable].amax(dim=0) for variable in range(variables)])
-    told = torch.stack([rows[:, of == variable].amax(dim=1) for variable in range(variables)], dim=1)
-    told = (told + 0.01) * others
-    return told / told.sum(dim=1, keepdim=True)

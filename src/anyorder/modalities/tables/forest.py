@@ -23,6 +23,7 @@ from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
 from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions
+from anyorder.training.trees.softening import chosen_blurs, softened
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
@@ -52,6 +53,8 @@ def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable
                 forest = _Forest(table.encoding, heads, table.training(fold), growing, job.run.seed + fold, folds)
                 grown.append(forest.trial(fold, table.held_out(fold), clock, advance, grown[0] if grown else None))
             parts = [model(one.heads, one.network) for one in grown]
+            blurs = chosen_blurs(parts, [table.held_out(fold) for fold in range(folds)], job.run.seed)
+            parts = [model(_soft(one.heads, blurs), one.network) for one in grown]
             return Member("trees", parts, parts)
         rows, held_out = table.training(0), table.held_out(0)
         forest = _Forest(table.encoding, heads, rows, growing, job.run.seed, sets)
@@ -59,7 +62,9 @@ def tree_member(job: Job, table: Encoded, deadline: float | None, stop: Callable
         clock = Clock((TRIAL_COST + sets) * len(heads), deadline, stop)
         trial = forest.trial(0, held_out, clock, advance)
         others = [forest.grown(number, final, trial, clock, advance) for number in range(sets)]
-        return Member("trees", [model(trial.heads, trial.network)], [model(*one) for one in others])
+        blurs = chosen_blurs([model(trial.heads, trial.network)], [held_out], job.run.seed)
+        final_sets = [model(_soft(own, blurs), network) for own, network in others]
+        return Member("trees", [model(_soft(trial.heads, blurs), trial.network)], final_sets)
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,10 @@ class _Forest:
         shift = (number + 0.5) / self.sets
         columns = zip(self.heads, self._cells, self.warps, strict=True)
         return [tree_head(head, cells, self.options.bins, shift, warp) for head, cells, warp in columns]
+
+
+def _soft(heads: Sequence[Head], blurs: Sequence[float]) -> list[Head]:
+    return [softened(head, blur) for head, blur in zip(heads, blurs, strict=True)]
 
 
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:

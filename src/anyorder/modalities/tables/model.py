@@ -14,7 +14,7 @@ from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.card import still_improving
 from anyorder.modalities.face import FittedModel
-from anyorder.model.likelihood import log_prob
+from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.query import Query
 from anyorder.questions.ask import reply_to
 from anyorder.questions.batch import RowConditionals
@@ -297,7 +297,7 @@ class TableModel(FittedModel):
         )
 
     def log_prob(
-        self, frame: Any, given: Any = None, *, orders: int = 1, seed: int = 0, unseen: Unseen = "refuse"
+        self, frame: Any, given: Any = None, *, orders: int | None = None, seed: int = 0, unseen: Unseen = "refuse"
     ) -> Any:
         """The log-likelihood of every row, in nats and in the units of the data.
 
@@ -312,7 +312,7 @@ class TableModel(FittedModel):
         given
             Names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
         orders
-            Average the probability over so many orders (SFARM eq. 14): costs as many passes.
+            Average the probability over so many orders (SFARM eq. 14), two if not given: costs as many passes.
         seed
             Decides the orders.
         unseen
@@ -340,7 +340,8 @@ class TableModel(FittedModel):
         values, observed = self.core.encoding.encode(table, unseen, evidence=only_given)
         known = observed & with_own_indicators(self.schema, marks)
         query = Query(torch.as_tensor(known), torch.as_tensor(observed & ~known))
-        average = log_prob(self.core, torch.as_tensor(values), query, orders=orders, seed=seed)
+        count = usual_orders(self.core, orders)
+        average = log_prob(self.core, torch.as_tensor(values), query, orders=count, seed=seed)
         self._warn_outside(table, observed & ~known)
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
@@ -454,6 +455,59 @@ class TableModel(FittedModel):
         self.schema.index(column)
         table = as_pandas(frame)
         return RowConditionals(self.core, table.drop(columns=column, errors="ignore"), unseen, like=frame)
+
+    def update(
+        self,
+        frame: Any,
+        *,
+        minutes: float | None = 0.5,
+        seed: int = 0,
+        config: Mapping[str, Any] | None = None,
+        unseen: Unseen = "refuse",
+        progress: bool = False,
+    ) -> TableModel:
+        """Another model, which has learned from new rows as well; this one stays as it is.
+
+        The model does not keep the rows it was fitted to. So it becomes one member of a blend: linear experts and trees
+        of the new rows stand beside it, and its own networks, trained further on them; new rows that none of these has
+        seen weigh them all. A quarter of the new rows judges: where the change gains no more than its error there, the
+        result answers as before. Every update makes the model larger. Where all rows are at hand, a new fit is better;
+        where there are new columns or levels, it is needed.
+
+        Parameters
+        ----------
+        frame
+            New rows, 24 or more, with the columns of the model; missing cells, and columns that are not there, are
+            unknown.
+        minutes
+            The most time to take; None for what ``config`` says.
+        seed
+            Decides which rows judge, and the growth of trees.
+        config
+            Further options, as for :func:`anyorder.fit`.
+        unseen
+            ``"missing"`` takes a level that was never seen for an unknown cell; ``"refuse"`` is an error.
+        progress
+            A bar on standard error.
+
+        Returns
+        -------
+        TableModel
+            Its card has an entry more in ``updates``: when, how many rows, the scores before and after.
+
+        Examples
+        --------
+        >>> dearer = held_out.assign(price=held_out["price"] + 20)
+        >>> brief = {"trees": {"rounds": 5}}
+        >>> newer = model.update(dearer, config=brief, seed=0)
+        >>> newer.card["updates"][-1]["taken"]
+        True
+        >>> bool(newer.log_prob(dearer).mean() > model.log_prob(dearer).mean())
+        True
+        """
+        from anyorder.modalities.tables.update import update  # it makes models, and so needs this class
+
+        return update(self, frame, minutes=minutes, seed=seed, config=config, unseen=unseen, progress=progress)
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
