@@ -114,10 +114,15 @@ def _walk(
 ) -> tuple[Tensor, Tensor]:
     values = values.clone()
     log_weights = torch.zeros(len(values), dtype=torch.float64)
-    walk = model.network.walk(values.to(model.device).where(chain.evidence, 0.0), chain)
+    evidence = values.to(model.device).where(chain.evidence, 0.0)
+    walk = model.network.walk(evidence, chain)
+    alike = bool((evidence == evidence[:1]).all() and (chain.order == chain.order[:1]).all())
+    first = torch.zeros(1, dtype=torch.long, device=model.device)
     for step in range(chain.steps):
         target = chain.order[:, step].cpu()
-        features = walk.features().double().cpu()
+        # Before the first draw all rows may be the same: then one is asked for all.
+        features = walk.features(first if alike and step == 0 else None).double().cpu()
+        features = features.expand(len(target), -1)
         last = step == chain.steps - 1
         for variable in target.unique().tolist():  # one, unless the order is drawn for each row
             rows = (target == variable).nonzero()[:, 0]

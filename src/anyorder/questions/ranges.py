@@ -31,6 +31,7 @@ from anyorder.questions.particles import Particles, members, ranged_draws
 from anyorder.questions.range_answer import RangedAnswer
 from anyorder.questions.ruled_draws import Ruled
 from anyorder.questions.rules import Rules
+from anyorder.support.threads import answering
 from anyorder.variables.codecs import Space
 
 DRAWS = 2000
@@ -151,6 +152,7 @@ class Ranged:
             mixture = Weighted(cut, _normal(weighed.log_weights))
         return RangedAnswer(about, self.model.encoding, mixture, self.method)
 
+    @answering
     def probability(self, event: Mapping[str, Any], exact: Mapping[int, float]) -> Estimate:
         """P(event | evidence), jointly."""
         wanted: dict[int, Region] = {}
@@ -160,9 +162,13 @@ class Ranged:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             # A column that is missing and its indicator are one variable: both statements must hold.
             wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
-        if not self.regions and not self.ruled:
-            count = 1 if len(wanted) == 1 else self.draws
-            return self._draw(wanted, count, self.seed, draw_last=False).probability(self.method)
+        free = not self.regions and not self.ruled
+        if free and len(wanted) == 1:
+            (index, region), none = next(iter(wanted.items())), torch.zeros(1, dtype=torch.float64)
+            law = members(self.model, Particles(self.row, self.known, none), index)
+            return Particles(self.row, self.known, region.log_mass(law)).probability(self.method)
+        if free:
+            return self._draw(wanted, self.draws, self.seed, draw_last=False).probability(self.method)
         if not wanted.keys() & (self.regions.keys() | self.ruled):
             particles = self.particles()
             reached = self._further(particles, wanted, self.seed + 1)

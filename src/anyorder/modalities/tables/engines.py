@@ -78,9 +78,7 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
     if engine == "auto" and not stop() and (lines := linear_member(job, table, stop)) is not None:
         members.append(lines)
     if trees and engine == "auto" and not stop():
-        seconds = job.budget.left * MOST_FOR_REGRESSIONS
-        deadline = None if math.isinf(seconds) else time.monotonic() + seconds
-        members.append(regression_member(job, table, deadline, stop))
+        members.append(regression_member(job, table, job.budget.left * MOST_FOR_REGRESSIONS, stop))
     if trees and not (race and stop()):
         # They end by themselves; where time is short, most of what is left is for the networks.
         members.append(tree_member(job, table, job.budget.left * (MOST_FOR_TREES if race else 1.0), stop))

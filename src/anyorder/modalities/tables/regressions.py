@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 from anyorder.modalities.tables.forest import without_order
@@ -15,8 +17,9 @@ from anyorder.training.trees.options import Clock
 from anyorder.training.trees.regressing import fit_regressions
 
 
-def regression_member(job: Job, table: Encoded, deadline: float | None, stop: Callable[[], bool]) -> Member:
-    """Regressions of all columns, until the deadline."""
+def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], bool]) -> Member:
+    """Regressions of all columns, within so many seconds; ``stop`` tells of Ctrl-C."""
+    deadline = None if math.isinf(seconds) else time.monotonic() + seconds
     heads = [linear_head(head) for head in table.heads()]
     folds = range(len(job.folds))
     with trees_bar(job.run.progress, len(heads)) as advance:
