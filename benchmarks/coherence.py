@@ -50,6 +50,7 @@ def run(name: str, frame: pd.DataFrame, minutes: float, seed: int) -> dict[str, 
         "held-out rows": found.rows,
         "columns": frame.shape[1],
         "spread": round(found.spread, 2),
+        "spread of pairs": round(found.left, 2),
         "gap": show(found.gap, found.gap_error),
         "gap, root mean square": round(found.gap_size, 2),
         **gains,
@@ -79,7 +80,8 @@ def main(
         {
             "title": "Coherence: how far answers depend on the order",
             "about": f"Nats per held-out row; default settings, {minutes:g} minutes of training on one thread, one "
-            "training a table. Spread: the standard deviation over eight orders of log p of a row, averaged over rows. "
+            "training a table. Spread: the standard deviation over eight orders of log p of a row, averaged over rows; "
+            "of pairs: over averages of an order and its opposite, which is what is answered. "
             "Gap: log of the ratio of two marginals less log p along the direct chain. Gain: mean log-probability of "
             "the mixture of K fixed orders less that of the model's own order. ± is a standard error over rows.",
             "seed": seed,

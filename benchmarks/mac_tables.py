@@ -12,7 +12,8 @@ difference is more than twice that.
 Rows: a full-covariance Gaussian in closed form; one residual MLP with a mixture head in the random order of ARDM, and
 trained and asked in MAC's order (marginal and conditional queries in equal parts, as MAC did for these tables); then
 the default order with the head exchanged: an energy that tilts the mixture, by importance sampling and by quadrature;
-the energy as ACE has it, without the proposal as a factor and with its sizes (200 draws after training); the mixture;
+the energy as ACE has it, without the proposal as a factor, blocks and components as MAC's appendix says (widths are
+our guess; 200 draws after training); the mixture;
 the spline. All of these standardise the columns and nothing else, so that only what the row names varies. Last,
 anyorder as it comes.
 

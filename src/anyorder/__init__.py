@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anyorder.questions.conditional import Conditional, OrderSpread
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
+    from anyorder.questions.most_probable import MostProbable
     from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
@@ -40,6 +41,7 @@ __all__ = [
     "Conditional",
     "Estimate",
     "ImageModel",
+    "MostProbable",
     "OneOf",
     "OrderSpread",
     "RowAnswers",
@@ -66,6 +68,7 @@ _HOMES = {
     "Estimate": "questions.estimate",
     "ImageModel": "modalities.images.model",
     "OneOf": "questions.evidence",
+    "MostProbable": "questions.most_probable",
     "OrderSpread": "questions.conditional",
     "RowAnswers": "questions.batch",
     "RowConditionals": "questions.batch",

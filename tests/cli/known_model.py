@@ -83,7 +83,7 @@ class KnownModel:
         "scores": {"held_out": -1.5, "bad": math.nan},
     }
 
-    def given(self, evidence: Mapping[str, Any]) -> KnownConditional:
+    def given(self, evidence: Mapping[str, Any], *, rules: Any = None) -> KnownConditional:
         return KnownConditional(evidence)
 
     def log_prob(self, frame: pd.DataFrame, given: Any = None, *, orders: int = 1, unseen: str = "") -> pd.Series:
@@ -93,7 +93,9 @@ class KnownModel:
             nats = nats + norm(5, 1).logpdf(rooms)
         return pd.Series(nats, index=frame.index)
 
-    def fill(self, frame: pd.DataFrame, draws: int | None = None, seed: int = 0, unseen: str = "") -> Any:
+    def fill(
+        self, frame: pd.DataFrame, draws: int | None = None, seed: int = 0, unseen: str = "", rules: Any = None
+    ) -> Any:
         if draws is None:
             return frame.fillna({"price": 20.0})
         return [frame.fillna({"price": 100.0 * seed + draw}) for draw in range(draws)]

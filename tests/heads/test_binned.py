@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 
 from anyorder.errors import UserError
-from anyorder.heads import Binned, heads
+from anyorder.heads import Binned, Bounded, Spiked, heads
 from anyorder.heads.blend import Blend
 from anyorder.support.registry import describe
 from anyorder.testing import check_head
@@ -191,3 +191,18 @@ def test_a_soft_edge_is_no_step(values: np.ndarray) -> None:
 def test_a_blur_is_a_share(blur: object) -> None:
     with pytest.raises(UserError, match="blur"):
         heads.build({"name": "binned", "blur": blur})
+
+
+@pytest.mark.parametrize("blur", BLURS)
+def test_a_limit_is_never_exceeded_and_a_recognised_one_not_impossible(values: np.ndarray, blur: float) -> None:
+    base = Binned.fit(values, 8).blurred(blur)
+    head = Spiked((2.0,), Bounded(base, -0.5, 2.0, firm=False))
+    features = torch.randn(1, head.size, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    drawn = head(features.expand(100_000, -1)).sample(torch.Generator().manual_seed(3))
+    assert float(drawn.min()) >= -0.5 and float(drawn.max()) == 2.0
+    outside = torch.tensor([[-0.6], [2.5]], dtype=torch.float64)
+    nats = head(features).log_prob(outside)
+    assert bool(((nats > -60) & (nats < -25)).all())
+    assert head(features).cdf(outside)[:, 0].tolist() == pytest.approx([0.0, 1.0], abs=1e-12)
+    firm = Bounded(base, -0.5, 2.0)
+    assert bool(firm(features[:, 1:]).log_prob(outside).isneginf().all())

@@ -9,6 +9,8 @@ import torch
 from anyorder.heads import Binned, Bounded, GaussianMixture, Head, Spiked
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.heads.blend import Blend, BlendDistribution
+from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixture
+from anyorder.heads.histograms import with_fewest
 from anyorder.testing import check_head
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
@@ -133,3 +135,46 @@ def test_a_far_lower_tail_keeps_its_digits() -> None:
     torch.testing.assert_close(rare.cdf(places).log(), rare.log_between(below, places))
     assert bool((rare.cdf(places).diff() >= 0).all())
     assert bool(rare.cdf(torch.tensor([torch.nan], dtype=torch.float64)).isnan().all())
+
+
+@pytest.mark.parametrize("lattice", [None, Lattice(0.0, 1.0, None, Warp.affine(3.0, 2.0))], ids=["line", "lattice"])
+def test_mixtures_of_one_family_become_one(lattice: Lattice | None) -> None:
+    generator = torch.Generator().manual_seed(0)
+    members = []
+    for components in (3, 1, 4):
+        head = GaussianMixture(components) if lattice is None else DiscretizedLogisticMixture(components, lattice)
+        members.append(head(torch.randn(5, head.size, generator=generator, dtype=torch.float64)))
+    log_weights = torch.randn(5, 3, generator=generator, dtype=torch.float64).log_softmax(-1)
+    (merged,), left = with_fewest(members, log_weights, {})
+    assert merged.logits.shape[-1] == 8
+    torch.testing.assert_close(left, torch.zeros(5, 1, dtype=torch.float64))
+    points = (
+        torch.linspace(-3, 3, 7, dtype=torch.float64)[:, None]
+        if lattice is None
+        else lattice.at(torch.arange(7.0))[:, None]
+    )
+    weights = log_weights.exp()
+    for name in ("cdf", "log_prob"):
+        each = torch.stack([getattr(member, name)(points) for member in members], dim=-1)
+        right = (each * weights).sum(-1) if name == "cdf" else (each + log_weights).logsumexp(-1)
+        torch.testing.assert_close(getattr(merged, name)(points), right)
+
+
+def test_a_bracket_holds_the_quantile() -> None:
+    generator = torch.Generator().manual_seed(1)
+    lattice = Lattice(0.0, 1.0, 40, Warp.affine(3.0, 2.0))
+    level = torch.tensor([0.0, 1e-9, 0.05, 0.5, 0.95, 1 - 1e-9, 1.0, torch.nan], dtype=torch.float64)[:, None]
+    values = torch.randn(200, generator=generator, dtype=torch.float64).numpy()
+    heads = [
+        GaussianMixture(4),
+        DiscretizedLogisticMixture(4, lattice),
+        Binned.fit(values, 8),
+        Binned.fit(values, 8, lattice=lattice),
+    ]
+    for head in heads:
+        law = head(2 * torch.randn(6, head.size, generator=generator, dtype=torch.float64))
+        low, high, found = (end.clamp(-1e9, 1e9) for end in (*law.bracket(level), law.quantile(level)))
+        assert bool((low.isnan() == found.isnan()).all())
+        sure = ~found.isnan()
+        slack = 1e-9 * found.abs().clamp(min=1)
+        assert bool(((low - slack <= found) & (found <= high + slack))[sure].all()), head.name

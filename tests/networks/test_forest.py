@@ -5,10 +5,11 @@ from __future__ import annotations
 import lightgbm
 import numpy as np
 import pytest
+from lightgbm_writer import write_trees
 
 from anyorder.networks.parts import tree_masks
 from anyorder.networks.parts.forest import Forest, forest
-from anyorder.networks.parts.lightgbm_text import read_trees, write_trees
+from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import ANY_NUMBER, TreeArrays
 from anyorder.networks.parts.tree_masks import Masks
 from anyorder.networks.parts.tree_nodes import Nodes

@@ -9,9 +9,10 @@ from typing import Any
 import lightgbm
 import numpy as np
 import pytest
+from lightgbm_writer import write_trees
 
 from anyorder.errors import UserError
-from anyorder.networks.parts.lightgbm_text import read_trees, write_trees
+from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import ANY_NUMBER, DTYPES, TreeArrays
 
 FEATURES = 4

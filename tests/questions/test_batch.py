@@ -29,7 +29,7 @@ def table() -> pd.DataFrame:
     size = rng.normal(size=120)
     return pd.DataFrame(
         {
-            "size": size,
+            "size": np.round(size, 1),  # recorded to a tenth: quantiles are finer, draws are not
             "colour": np.where(size + rng.normal(size=120) > 0, "red", "blue"),
             "count": rng.poisson(np.exp(size / 2)),
             "rain": np.where(rng.random(120) < 0.4, 0.0, np.exp(size + rng.normal(size=120))),
@@ -149,6 +149,14 @@ def test_draws_follow_the_probabilities() -> None:
     expected = 4000 * answers.probs().to_numpy()
     counts = np.array([[(drawn.iloc[row] == level).sum() for level in answers.probs().columns] for row in range(3)])
     assert ((counts - expected) ** 2 / expected).sum(axis=1).max() < 21.1  # chi-squared, 3 degrees, 1 in 10,000
+
+
+def test_draws_and_predictions_have_the_precision_of_the_data(model: TableModel, rows: pd.DataFrame) -> None:
+    answers = model.given(rows.drop(columns="size"))["size"]
+    for found in (answers.sample(20, seed=0).to_numpy(), answers.best().to_numpy()):
+        np.testing.assert_allclose(found, np.round(found, 1), atol=1e-9)
+    exact = answers.quantile(0.3).to_numpy()
+    assert np.abs(exact - np.round(exact, 1)).max() > 1e-6
 
 
 def test_polars_in_and_out(model: TableModel, rows: pd.DataFrame) -> None:

@@ -9,7 +9,14 @@ import torch
 from scipy import optimize, stats
 from torch import Tensor
 
-from anyorder.support.roots import SHARP, bracket_end, first_crossing, increasing_root
+from anyorder.support.roots import (
+    SHARP,
+    bracket_end,
+    crossing_by_sections,
+    first_crossing,
+    increasing_root,
+    least_index,
+)
 
 LEVELS = torch.linspace(0.01, 0.99, 99, dtype=torch.float64)
 
@@ -97,3 +104,66 @@ def test_increasing_root_is_exact() -> None:
         lambda x: (x**3 + x - target, 3 * x**2 + 1), torch.full_like(target, -9), torch.full_like(target, 5)
     )
     torch.testing.assert_close(root**3 + root, target, rtol=0, atol=1e-14)
+
+
+FEW = torch.tensor([1e-9, 0.05, 0.3, 0.5, 0.95, 1 - 1e-9], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("precision", [1e-12, SHARP])
+def test_sections_find_a_smooth_crossing_in_a_handful_of_calls(precision: float) -> None:
+    calls = 0
+
+    def less(point: Tensor) -> Tensor:
+        nonlocal calls
+        calls += 1
+        return torch.special.ndtr(point) - FEW
+
+    found = crossing_by_sections(less, torch.full_like(FEW, -9), torch.full_like(FEW, 11), precision)
+    # To the digits that the level has: in the tails a small step of the cdf is a large one of the point.
+    torch.testing.assert_close(torch.special.ndtr(found), FEW, rtol=0, atol=2e-12)
+    assert calls <= 12  # halving alone takes 44
+    torch.testing.assert_close(found[1:5], torch.special.ndtri(FEW)[1:5], rtol=0, atol=2e-12)
+
+
+def test_sections_find_jumps_plateaus_and_kinks_as_single_points_do() -> None:
+    def steps(point: Tensor) -> Tensor:
+        return (torch.floor(point / 3) + 1).clamp(0, 10) / 10
+
+    def plateau(point: Tensor) -> Tensor:
+        return torch.where(point < 1, point / 2, torch.where(point < 3, 0.5, point / 6)).clamp(0, 1)
+
+    def kinks(point: Tensor) -> Tensor:
+        return torch.where(point < 2.3, point / 46, 0.05 + (point - 2.3) * 0.5).clamp(0, 1)
+
+    for function in (steps, plateau, kinks):
+        lower, upper = torch.full_like(FEW, -0.5), torch.full_like(FEW, 30.0)
+        one, many = (
+            search(lambda point, of=function: of(point) - FEW, lower, upper, SHARP)
+            for search in (first_crossing, crossing_by_sections)
+        )
+        torch.testing.assert_close(many, one, rtol=1e-12, atol=1e-12)
+
+
+def test_sections_keep_a_lower_end_that_is_reached_and_leave_large_batches_alone() -> None:
+    lower, upper = torch.tensor([0.0, -1.0, 2.0]).double(), torch.tensor([5.0, 5.0, 5.0]).double()
+    found = crossing_by_sections(lambda point: point, lower, upper)
+    torch.testing.assert_close(found, torch.tensor([0.0, 0.0, 2.0]).double(), rtol=0, atol=2e-12)
+    assert torch.equal(crossing_by_sections(lambda point: point * float("nan"), lower, upper), lower)
+    shapes: set[int] = set()
+
+    def seen(point: Tensor) -> Tensor:
+        shapes.add(point.ndim)
+        return point - 1
+
+    many = torch.zeros(5000, dtype=torch.float64)
+    torch.testing.assert_close(crossing_by_sections(seen, many - 1, many + 3), many + 1)
+    assert shapes == {1}
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 3), (5, 5), (-7, 200), (0, 64), (0, 65), (-(10**6), 10**12)])
+def test_the_least_whole_number(first: int, last: int) -> None:
+    wanted = torch.randint(first, last + 1, (40,), generator=torch.Generator().manual_seed(0)).double()
+    ends = torch.full_like(wanted, first), torch.full_like(wanted, last)
+    assert torch.equal(least_index(lambda index: index - wanted, *ends), wanted)
+    assert torch.equal(least_index(lambda index: index * 0 - 1, *ends), ends[1])
+    assert torch.equal(least_index(lambda index: index * 0 + 1, *ends), ends[0])

@@ -67,10 +67,13 @@ def test_cells_are_scored_given_all_others() -> None:
 def test_a_planted_typo_comes_first() -> None:
     frame = _frame()
     true = frame.iloc[117, 1]
-    frame.iloc[117, 1] = -true + 2 * SCALE * MEAN[1] + 8.0  # within the range of its column, wrong beside the others
+    frame.iloc[117, 1] = true + 15.0  # within the range of its column, wrong beside the others
     assert abs(frame.iloc[117, 1] - SCALE * MEAN[1]) < 3 * SCALE * np.sqrt(COVARIANCE[1, 1])
     found = anomalies(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame, top=3)
-    assert found[0].row == "row 117"
+    assert (found[0].row, found[0].column) == ("row 117", "v1")
+    assert [one.row for one in found].count("row 117") == 1  # its neighbours are odd beside it, and not without it
+    tails = cell_scores(gaussian_model(MEAN, COVARIANCE, scale=SCALE), frame)[1].loc["row 117"]
+    assert (tails < 1e-6).sum() > 1
     assert [one.probability for one in found] == sorted(one.probability for one in found)
     typo = next(one for one in found if one.column == "v1")
     centre, deviation = _conditional(frame.iloc[117].to_numpy(), 1, [0, 2, 3])

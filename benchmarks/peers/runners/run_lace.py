@@ -1,7 +1,8 @@
 """pylace 0.10.1 (CrossCat, in Rust): 8 chains of 500 sweeps, then draws given the known cells of each row.
 
-The sweeps are those of the project's own examples (its default transitions); a row's holes are drawn jointly, in one
-call a row. A table without an index gets one, since the engine wants rows with names.
+The numbers of chains and sweeps are our choice, not tuned and not checked for convergence; the transitions are the
+default ones. A row's holes are drawn jointly, in one call a row.
+A table without an index gets one, since the engine wants rows with names.
 """
 
 from __future__ import annotations

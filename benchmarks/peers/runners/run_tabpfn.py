@@ -24,7 +24,7 @@ def main() -> None:
         device="cpu",
         random_state=0,
         categorical_features_indices=categorical,
-        inference_precision=torch.float32,  # half precision is no quicker on a processor, and not everywhere there
+        inference_precision=torch.float32,
         ignore_pretraining_limits=True,
     )
     model.fit(train, truth)

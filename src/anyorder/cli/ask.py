@@ -13,7 +13,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, write_bytes
-from anyorder.cli.options import EscapeFormulas, Json, ModelFile, Seed
+from anyorder.cli.options import EscapeFormulas, Json, ModelFile, RuleTexts, Seed
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.ask import Reply, reply_to
@@ -47,18 +47,24 @@ def ask(
         int | None, typer.Option(min=2, help="draws for an answer under ranges (2000 if not given)")
     ] = None,
     seed: Seed = 0,
+    rule: RuleTexts = None,
+    together: Annotated[
+        bool, typer.Option("--most-probable", help="the values of the asked variables that are most probable together")
+    ] = False,
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is."""
     if (question is None) == (queries is None):
         raise UserError("ask needs one question, or a file of them with --queries FILE")
+    if together and (queries is not None or plot is not None):
+        raise UserError("--most-probable answers one question, with neither --queries nor --plot")
     if question is None:
         assert queries is not None
         check_writable(out)
         texts = read_questions(queries)
         loaded = load_table_model(model)
-        rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed)]
+        rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed, rule)]
         _write_rows(rows, out, as_json, escape_formulas)
         return
     if out is not None:
@@ -66,7 +72,10 @@ def ask(
     read = parse_question(question)
     check_figure(plot)
     loaded = load_table_model(model)
-    reply = _reply(loaded, read, draws, seed, question)
+    if together:
+        _print_completion(loaded, read, rule, as_json=as_json)
+        return
+    reply = _reply(loaded, read, draws, seed, question, rule)
     result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
     result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
     if read.values:
@@ -83,7 +92,9 @@ def ask(
         from anyorder.questions import plots
         from anyorder.support import plotting
 
-        plotting.save_figure(plots.plot_answers(loaded.given(read.evidence), list(read.asked)), plot)
+        plotting.save_figure(
+            plots.plot_answers(loaded.given(read.evidence, **({"rules": rule} if rule else {})), list(read.asked)), plot
+        )
         result["plot"] = str(plot)
     if as_json:
         show.print_json(result)
@@ -91,9 +102,19 @@ def ask(
         show.print_answers(result)
 
 
-def _reply(model: TableModel, question: Question, draws: int | None, seed: int, text: str) -> Reply:
+def _print_completion(model: TableModel, question: Question, rules: list[str] | None, *, as_json: bool) -> None:
+    if question.form or question.values:
+        raise UserError("--most-probable completes names without values, such as 'price, river | rooms=6'")
+    found = model.given(question.evidence, rules=rules or []).most_probable(*question.asked)
+    facts = {"question": write_question(question), "row": show.plain(found.row), "log_prob": found.log_prob}
+    show.print_result(facts | {"exact": found.exact}, as_json=as_json)
+
+
+def _reply(
+    model: TableModel, question: Question, draws: int | None, seed: int, text: str, rules: list[str] | None = None
+) -> Reply:
     def given(evidence: Any) -> Any:
-        conditional = model.given(evidence)
+        conditional = model.given(evidence, rules=rules or None)
         return conditional.using(draws=draws, seed=seed) if draws is not None or seed else conditional
 
     return reply_to(question, model.schema, given, text)
@@ -142,10 +163,12 @@ def _column(path: Path, content: str, column: int) -> list[str]:
     return [row[column].strip() for _, row in rows]
 
 
-def answer_rows(model: TableModel, text: str, draws: int | None, seed: int) -> list[dict[str, Any]]:
+def answer_rows(
+    model: TableModel, text: str, draws: int | None, seed: int, rules: list[str] | None = None
+) -> list[dict[str, Any]]:
     """The numbers that answer one question, one row each; a wrong question gives one row that says why."""
     try:
-        reply = _reply(model, parse_question(text), draws, seed, text)
+        reply = _reply(model, parse_question(text), draws, seed, text, rules)
         found: list[tuple[str, Any]] = [(name.replace("_", " "), number) for name, number in reply.numbers.items()]
         found += [(f"mean of {name}", mean) for name, mean in reply.means.items()]
         for name, answer in reply.answers.items():

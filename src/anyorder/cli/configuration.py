@@ -108,6 +108,7 @@ FIT_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         'a list of marks, such as ["?"]',
     ),
     "drop": (_texts, 'a list of column names, such as ["id"]'),
+    "rules": (_texts, 'a list of rules, such as ["end > start"]'),
     "missingness": (lambda value: value in ("ignore", "joint"), "'ignore' or 'joint'"),
     "device": (lambda value: isinstance(value, str), 'a text, such as "cpu"'),
 }

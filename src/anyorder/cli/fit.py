@@ -9,7 +9,7 @@ import typer
 
 from anyorder.cli.configuration import read_bounds, read_configuration
 from anyorder.cli.files import read_frame
-from anyorder.cli.options import Missing, TableFile
+from anyorder.cli.options import Missing, RuleTexts, TableFile
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TrainingRun
 from anyorder.questions.grammar import parse_evidence, parse_names
@@ -38,12 +38,19 @@ def fit(
         str | None,
         typer.Option(help="ignore (the default), or joint: model which cells are missing too", show_default=False),
     ] = None,
+    rule: RuleTexts = None,
     *,
     run: TrainingRun,
 ) -> None:
     """Fit one model to a table: every column becomes a variable that can be asked for or conditioned on."""
     arguments, options = read_configuration(run.config)
-    given = {"missing": missing, "drop": drop and _names(drop), "missingness": missingness, "engine": engine}
+    given = {
+        "missing": missing,
+        "drop": drop and _names(drop),
+        "missingness": missingness,
+        "engine": engine,
+        "rules": rule,
+    }
     arguments.update({name: value for name, value in given.items() if value is not None})
     if kind:
         arguments["kinds"] = {**arguments.get("kinds", {}), **_pairs(kind)}

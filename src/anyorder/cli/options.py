@@ -41,6 +41,15 @@ UnseenValues = Annotated[
     typer.Option("--unseen", help="a value never seen in training: refuse the table, or treat the cell as unknown"),
 ]
 
+RuleTexts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        metavar="RULE",
+        help="a rule between numbers or times, such as 'end > start', 'total = a + b'; repeatable",
+    ),
+]
+
 EscapeFormulas = Annotated[
     bool,
     typer.Option("--escape-formulas", help="put ' before texts that a spreadsheet would calculate, such as =1+1 (CSV)"),

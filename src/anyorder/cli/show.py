@@ -73,7 +73,7 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
         facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
     if hasattr(answer, "method"):  # an estimate under ranges says how good it is
         facts["standard_errors"], facts["method"] = errors, answer.method
-    if answer.parts is not None:  # so does a model about itself
+    if getattr(answer, "parts", None) is not None:  # so does a model about itself
         facts["doubts"] = doubts
     return facts
 

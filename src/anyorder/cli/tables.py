@@ -20,6 +20,7 @@ from anyorder.cli.options import (
     Orders,
     Out,
     PlainOut,
+    RuleTexts,
     Seed,
     TableFile,
     UnseenValues,
@@ -67,6 +68,7 @@ def fill(
     ] = 0.9,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
+    rule: RuleTexts = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """The best guess for every unknown cell; with --draws, random fills of all unknown cells of a row together."""
@@ -83,7 +85,7 @@ def fill(
         )
     if draws is None:
         with show.bar("filling rows"):
-            filled = model.fill(frame, seed=seed, unseen=unseen)
+            filled = model.fill(frame, seed=seed, unseen=unseen, rules=rule or None)
         write_frame(filled, out, escape_formulas=escape_formulas)
         return
     if "draw" in frame.columns:
@@ -91,7 +93,7 @@ def fill(
     import pandas as pd
 
     with show.bar("filling rows"):
-        drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen)
+        drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
     for index, one in enumerate(drawn):
         one.insert(0, "draw", index)
     write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas)
@@ -121,13 +123,15 @@ def sample(
     holes: Annotated[
         bool, typer.Option("--holes", help="leave cells empty as in the data (needs fit --missingness joint)")
     ] = False,
+    rule: RuleTexts = None,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
     """Full rows, in which what is given stays fixed."""
     evidence = parse_evidence(given)
     check_table(out)
     check_names(model, evidence)
-    write_frame(model.given(evidence).sample(count, seed=seed, holes=holes), out, escape_formulas=escape_formulas)
+    drawn = model.given(evidence, rules=rule or None).sample(count, seed=seed, holes=holes)
+    write_frame(drawn, out, escape_formulas=escape_formulas)
 
 
 def score(

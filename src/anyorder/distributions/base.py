@@ -41,10 +41,17 @@ class Distribution(ABC):
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The least value whose cdf reaches ``level``."""
 
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """Values between which the quantile lies: what is cheap to have where the quantile itself takes a search."""
+        found = self.quantile(level)
+        return found, found
+
     def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """P(X = value): 0 everywhere on a line without atoms."""
-        log_prob = self.log_prob(value)
-        return log_prob.exp() if self.discrete else torch.zeros_like(log_prob)
+        if self.discrete:
+            return self.log_prob(value).exp()
+        shape = torch.broadcast_shapes(value.shape, self.shape)
+        return torch.zeros(shape, dtype=value.dtype, device=value.device)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log P(low <= X <= high). Families override it where a difference of cdfs would lose a small probability."""

@@ -101,7 +101,7 @@ class Interval(Stretch, Region):
     def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
         _, mass = self._ends(distribution)
         nats = mass.log()
-        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+        if keeps_digits(distribution) and bool((mass < LITTLE).any()):
             exact = self._log_between(distribution, self.before)
             nats = torch.where(mass < LITTLE, exact.masked_fill(exact < LEAST, -math.inf), nats)
         return nats
@@ -113,7 +113,7 @@ class Interval(Stretch, Region):
         found = distribution.quantile(at).double()
         # A lower tail has all its digits in the level; of an upper one they are lost.
         few = (mass < LITTLE) & (lower > 0.5)
-        if _keeps_digits(distribution) and bool(few.any()):
+        if keeps_digits(distribution) and bool(few.any()):
             found = torch.where(few, self._from_above(distribution, level), found)
         return found.clamp(self.least, self.most).nan_to_num(nan=0.0)
 
@@ -138,7 +138,7 @@ class Interval(Stretch, Region):
         lower, mass = self._ends(distribution)
         reached = (distribution.cdf(value.double()).double() - lower).clamp(min=0.0)
         whole = self.log_mass(distribution).exp()
-        if _keeps_digits(distribution) and bool((mass < LITTLE).any()):
+        if keeps_digits(distribution) and bool((mass < LITTLE).any()):
             end = value.double().clamp(self.before, self.upto)
             exact = distribution.log_between(torch.full_like(end, self.before), end).double().exp()
             reached = torch.where(mass < LITTLE, exact.masked_fill(value < self.before, 0.0), reached)
@@ -182,7 +182,7 @@ def region_of_extent(extent: Extent) -> Region:
     return Points(extent) if extent else Nothing()
 
 
-def _keeps_digits(distribution: Distribution) -> bool:
+def keeps_digits(distribution: Distribution) -> bool:
     """Whether the family has a way of its own to say a small probability, or only the difference of its cdfs."""
     return type(distribution).log_between is not Distribution.log_between
 

@@ -64,8 +64,10 @@ class Weighted(Distribution):
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Inside the bracket that the members' own quantiles give."""
         level = level.double()
-        each = self.each(self.members.quantile, level)
-        low, high = (end(-1, keepdim=True).clamp(-1e300, 1e300) for end in (each.amin, each.amax))
+        ends = [self.members.bracket(part) for part in level.reshape(-1, 1).split(max(1, AT_ONCE // len(self.weights)))]
+        low = torch.cat([least.double().amin(-1, keepdim=True) for least, _ in ends]).reshape(level.shape)
+        high = torch.cat([most.double().amax(-1, keepdim=True) for _, most in ends]).reshape(level.shape)
+        low, high = low.clamp(-1e300, 1e300), high.clamp(-1e300, 1e300)
         # One step further down: the lower end must lie below the quantile, also where it is a jump.
         low = low - 1e-9 * low.abs().clamp(min=1.0)
         found = first_crossing(lambda value: self.cdf(value) - level, low, high, SHARP)

@@ -3,10 +3,11 @@
     p(x) = exp(-e(x)) / Z,   Z = E_q[exp(-e(x)) / q(x)]
 
 (Strauss and Oliva, 2021.) In :mod:`anyorder.heads.energy` the proposal q is a factor of the density, so that an
-energy of zero is already a good answer; here the energy has to learn all of it. Sizes are those of the papers: four
-residual blocks in the energy's network and ten Gaussians in the proposal (MAC, appendix), 20 draws in training. Two
-things are ours, so that every density is one: energies are bounded (|e| < ``limit``), and beyond the reach of the
-proposal, 8.5 scales of its outermost components, the density falls off as a normal does. It is here for comparisons
+energy of zero is already a good answer; here the energy has to learn all of it. Four residual blocks in the energy's
+network and ten Gaussians in the proposal are what MAC's appendix says of both papers; it leaves the widths to ACE,
+whose text was not at hand, so ``latent``, ``hidden`` and ``limit`` are our guesses, and the smooth bends our choice.
+Two things more are ours, so that every density is one: energies are bounded (|e| < ``limit``), and beyond the reach of
+the proposal, 8.5 scales of its outermost components, the density falls off as a normal does. It is for comparisons
 with the papers.
 """
 

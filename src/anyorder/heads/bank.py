@@ -39,6 +39,7 @@ class HeadBank(nn.Module):
         self.distinct = nn.ModuleList(distinct)
         self.assigned: Tensor
         self.register_buffer("assigned", torch.tensor(assigned), persistent=False)
+        self._numbers = assigned  # the same, to look up a single one without a tensor
         by_head = self.assigned.argsort(stable=True).split(self.assigned.bincount().tolist())
         for which, columns in enumerate(by_head):
             self.register_buffer(f"columns_{which}", columns.clone(), persistent=False)
@@ -49,7 +50,7 @@ class HeadBank(nn.Module):
 
     def of(self, variable: int) -> Head:
         """The head of one variable."""
-        head = self.distinct[int(self.assigned[variable])]
+        head = self.distinct[self._numbers[variable]]
         assert isinstance(head, Head)
         return head
 

@@ -117,6 +117,10 @@ class Head(nn.Module, ABC):
         """
         return family(self, values)
 
+    def blurred(self, blur: float) -> Head:
+        """The head with softer edges between its bins, for the same features; itself where there are no bins."""
+        return self
+
     @abstractmethod
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         """The distribution that these features stand for."""

@@ -118,6 +118,11 @@ class Bins:
         return tuple(self.warp.inverse(self.breaks[1:-1]).tolist())
 
     @cached_property
+    def ends(self) -> Float[Tensor, " breaks"]:
+        """All breakpoints on the line, the outer ones where nothing is left beyond."""
+        return self.warp.inverse(self.breaks.clamp(-REACH, REACH))
+
+    @cached_property
     def knots(self) -> Float[Tensor, " knots"]:
         """The normal scores where the warp bends: no rule is accurate across them."""
         return torch.tensor(self.warp.z, dtype=torch.float64)
@@ -280,6 +285,23 @@ class BinnedDistribution(Distribution):
             z = z.clamp(*ends.tolist())
         return z.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
 
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The ends of the piece that the quantile lies on."""
+        level = level.double()
+        piece = (self._masses().cumsum(-1)[..., :-1] < level[..., None]).sum(-1)
+        ends = self.bins.ends.to(level.device)
+        low, high = (
+            end.masked_fill(level <= 0, -math.inf)
+            .masked_fill(~(level < 1), math.inf)
+            .masked_fill(level.isnan(), math.nan)
+            for end in (ends[piece], ends[piece + 1])
+        )
+        if self.bins.lattice is not None and self.bins.lattice.count is not None:
+            points = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
+            low, high = low.clamp(*points.tolist()), high.clamp(*points.tolist())
+        return low, high
+
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
         shape = np.broadcast_shapes(level.shape, self.shape)
@@ -359,6 +381,8 @@ class BinnedDistribution(Distribution):
 
     def _of(self, chosen: Int[Tensor, "*batch"], table: Float[Tensor, "*batch pieces"]) -> Float[Tensor, "*batch"]:
         """What a table, with a row for each element, says of these pieces."""
+        if math.prod(self.shape) == 1 and chosen.ndim >= len(self.shape):
+            return table.reshape(-1)[chosen]
         shape = np.broadcast_shapes(chosen.shape, self.shape)
         return table.expand(*shape, -1).gather(-1, chosen.expand(shape)[..., None])[..., 0]
 

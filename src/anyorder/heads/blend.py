@@ -11,6 +11,7 @@ for, histograms among them are first made one (:mod:`.histograms`).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
@@ -28,10 +29,14 @@ from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.categorical import CategoricalDistribution
+from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.checks import inside, whole
-from anyorder.support.roots import first_crossing
+from anyorder.support.roots import crossing_by_sections, least_index
 
+FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
+MOST_POINTS = 4096  # of a lattice that are tabulated
+FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
 TEMPERATURES = "[0.1, 10]"
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
@@ -61,6 +66,17 @@ class BlendDistribution(Distribution):
             return self
         return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels, self.joins)
 
+    @cached_property
+    def _cut_once(self) -> Distribution | None:
+        """An equal distribution, where all members have the same bounds: what they say without them, mixed and cut."""
+        bounded = [member for member in self.members if isinstance(member, BoundedDistribution)]
+        if len(bounded) < len(self.members) or len({(member.low, member.high) for member in bounded}) > 1:
+            return None
+        inside = torch.stack([member.log_mass().double() for member in bounded], dim=-1)
+        bases = tuple(member.base for member in bounded)
+        base = BlendDistribution(bases, (self.log_weights - inside).log_softmax(-1), self.levels, self.joins)
+        return dataclasses.replace(bounded[0], base=base)
+
     @property
     def discrete(self) -> bool:
         return self.members[0].discrete
@@ -85,6 +101,8 @@ class BlendDistribution(Distribution):
         return drawn.gather(-1, chosen[..., None])[..., 0]
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        if len(self.members) > FEW_MEMBERS and (merged := self.merged) is not self:
+            return merged.cdf(value)
         return self._mean([member.cdf(value) for member in self.members])
 
     @torch.no_grad()
@@ -92,25 +110,77 @@ class BlendDistribution(Distribution):
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
         if (merged := self.merged) is not self:
             return merged.quantile(level)
-        each = torch.stack([member.quantile(level) for member in self.members])
-        low, high = each.amin(0).double(), each.amax(0).double()
+        if self._cut_once is not None:
+            return self._cut_once.quantile(level)
+        if self.levels:
+            return self._level_quantile(level)
+        low, high = self.bracket(level)
         level = level.double().expand(low.shape)
         # The least value that reaches the level: `high` always does, `low` may.
         known = (low == high) | ~low.isfinite() | ~high.isfinite()
-        known = known | (self.cdf(low.where(low.isfinite(), 0.0)).double() >= level)
-        answer, jumps = low.where(known, high), self.discrete or any(member.pieces()[1] for member in self.members)
-        if not bool(known.all()):
-            dtype = each.dtype if self.discrete else torch.float64
-            open_ = ~known
-            below, above = low.where(open_, 0.0), high.where(open_, 0.0)
+        below, above = (end.masked_fill(known, 0.0) for end in (low, high))
+        dtype = torch.float64
+        many = math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.any())
 
-            def missing(value: Tensor) -> Tensor:
-                return (self.cdf(value.to(dtype).double()).double() - level).where(open_, 0.0)
+        def missing(value: Tensor) -> Tensor:
+            nonlocal dtype
+            reached = self.cdf(value)
+            dtype = reached.dtype
+            return (reached.double() - level).masked_fill(known, 0.0)
 
-            # Beside a jump a digit decides on which side of it an answer is.
-            precision = torch.finfo(torch.float64).eps if jumps else 1e-12
-            answer = first_crossing(missing, below, above, precision).where(open_, answer)
-        return self._snapped(answer, each.dtype) if jumps else answer.to(each.dtype)
+        lattice = lattice_of(self) if self.discrete else None
+        if lattice is not None:
+            first, last = lattice.index(below), lattice.index(above)
+            if many and (span := float(last.max() - first.min())) < MOST_POINTS:
+                index = first.min() + torch.arange(span + 1, dtype=torch.float64, device=first.device)
+                found = lattice.at(index[self._first_reaching(lattice.at(index), level)])
+                return low.where(known, found).to(self._dtype)
+            if bool((first == last).all()):
+                missing(lattice.at(last))  # nothing to search, but the dtype is still to be told
+            found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
+            return low.where(known, found).to(dtype)
+        jumps = any(member.pieces()[1] for member in self.members)
+        # Beside a jump a digit decides on which side of it an answer is.
+        precision = torch.finfo(torch.float64).eps if jumps else 1e-12
+        if many:
+            below, above = self._tabulated(level, below, above)
+        answer = low.where(known, crossing_by_sections(missing, below, above, precision))
+        return self._snapped(answer, dtype) if jumps else answer.to(dtype)
+
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """Between the least and the greatest of the members' quantiles."""
+        each = [member.bracket(level) for member in self.members]
+        low = torch.stack([least.double() for least, _ in each]).amin(0)
+        return low, torch.stack([most.double() for _, most in each]).amax(0)
+
+    def _level_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        codes = torch.arange(self.levels, dtype=torch.float64, device=level.device)
+        if math.prod(self.shape) == 1:
+            found = self._first_reaching(codes, level.double()).double()
+        else:
+            reached = self.cdf(codes[:-1].reshape(-1, *[1] * max(level.ndim, len(self.shape)))).double()
+            found = (reached < level.double()).sum(0).double()
+        found = found.expand(torch.broadcast_shapes(level.shape, self.shape))
+        return found.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self._dtype)
+
+    def _first_reaching(
+        self, points: Float[Tensor, " points"], level: Float[Tensor, "*batch"]
+    ) -> Int[Tensor, "*batch"]:
+        """The number of the first of these ascending points at which the one distribution reaches a level, or last."""
+        reached = self.cdf(points.reshape(-1, *[1] * len(self.shape))).double().reshape(-1).cummax(0).values
+        return torch.searchsorted(reached, level.contiguous()).clamp(max=len(points) - 1)
+
+    def _tabulated(self, level: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Closer ends for many levels of one distribution, out of one table of its cdf."""
+        first, last = low.min(), high.max()
+        points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
+        place = self._first_reaching(points, level)
+        below, above = points[(place - 1).clamp(min=0)], points[place]
+        return torch.maximum(low, below).minimum(high), torch.minimum(high, above).maximum(low)
+
+    @cached_property
+    def _dtype(self) -> torch.dtype:
+        return self.cdf(torch.zeros((0, *self.shape), dtype=torch.float64, device=self.log_weights.device)).dtype
 
     def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:
         """Where there are points, the point that the search closed in on, bit by bit as a member spells it."""

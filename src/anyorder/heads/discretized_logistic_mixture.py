@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -23,7 +24,7 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import by_component, in_parts, panels
 from anyorder.heads._mixture import MixtureHead, by_lower_tail, draw
-from anyorder.support.roots import increasing_root
+from anyorder.support.roots import increasing_root, least_index
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
 
@@ -85,6 +86,19 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         index = torch.where(self._cdf(index) < level, self.lattice.within(index + 1), index)
         return self.lattice.at(index).masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.logits.dtype)
 
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        ends = (self.lattice.at(index) for index in self._index_bracket(level))
+        low, high = (end.masked_fill(~((level >= 0) & (level <= 1)), math.nan) for end in ends)
+        return low, high
+
+    def _index_bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """The least and the greatest of the components' own quantiles, and a point to spare for rounding."""
+        odds = torch.logit(level.double().clamp(1e-300, 1 - 1e-16))[..., None]
+        each = self.means.double() + self.log_scales.double().exp() * odds
+        least, most = (self.lattice.index_reaching(end) for end in (each.amin(-1), each.amax(-1)))
+        return self.lattice.within(least - 1), self.lattice.within(most + 1)
+
     def mean(self) -> Float[Tensor, "*batch"]:
         """By summation over the cells; see :meth:`entropy`."""
         return self.expect(lambda points: points).to(self.logits.dtype)
@@ -94,7 +108,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         if not fine:
             parts = (self.logits, self.means, self.log_scales)
             return by_component(lambda z: function(self.lattice.nearest(z)), *parts, LOGISTIC_NODES)
-        return self._sum(lambda points, log_mass: function(points))
+        return self._sum(function)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """By summation over the cells, all but 1e-9 of the mass.
@@ -102,7 +116,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         Where that takes more than 1024 cells it is the integral of -p(z) log P(cell of z) by quadrature instead: within
         2e-3 nats while every scale spans twenty cells, within 0.1 where a component is as narrow as a cell.
         """
-        return self._sum(lambda points, log_mass: -log_mass).to(self.logits.dtype)
+        return self._sum(None).to(self.logits.dtype)
 
     def tempered(self, temperature: float) -> DiscretizedLogisticMixtureDistribution:
         scales = self.log_scales + math.log(temperature)
@@ -130,6 +144,9 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         total = (self.logits.softmax(-1) * reached).sum(-1).clamp(max=1)
         return total.masked_fill(edge[..., 0] == FAR, 1.0)
 
+    def _beyond(self, index: Float[Tensor, "*batch"], level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self._cdf(index) - level
+
     def _line_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The quantile of the mixture before it is cut into cells, in float64."""
         weights, scales = self.logits.double().softmax(-1), self.log_scales.double().exp()
@@ -146,8 +163,8 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
 
         return by_lower_tail(level, search)
 
-    def _sum(self, function: Callable[[Tensor, Tensor], Tensor]) -> Float[Tensor, "*batch"]:
-        """The mean of a function of the point and its log-probability."""
+    def _sum(self, function: Callable[[Tensor], Tensor] | None) -> Float[Tensor, "*batch"]:
+        """The mean of a function of the point; without one, of its surprise."""
         parts = (self.logits.double(), self.means.double(), self.log_scales.double())
         first, count = self._range()
         components = self.logits.shape[-1]
@@ -161,9 +178,12 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
             inside = (
                 torch.ones_like(index, dtype=torch.bool) if self.lattice.count is None else index < self.lattice.count
             )
-            log_mass = spread._log_mass(self.lattice.within(index))
-            mass = log_mass.exp() * inside
-            return (mass * function(self.lattice.at(index), log_mass)).sum(-1)
+            if function is None:
+                log_mass = spread._log_mass(self.lattice.within(index))
+                return -(log_mass.exp() * inside * log_mass).sum(-1)
+            # Differences of the cdf do for a mean: a probability with few digits has no weight in it.
+            reached = spread._cdf(torch.cat([index[:, :1] - 1, index], dim=1))
+            return (reached.diff(dim=1) * inside * function(self.lattice.at(index))).sum(-1)
 
         def integrated(logits: Tensor, means: Tensor, log_scales: Tensor) -> Tensor:
             spread = DiscretizedLogisticMixtureDistribution(
@@ -174,7 +194,8 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
             slope = F.logsigmoid(standard) + F.logsigmoid(-standard) - spread.log_scales
             density = (spread.logits.log_softmax(-1) + slope).exp().sum(-1)
             index = self.lattice.index(nodes)
-            return (weights * density * function(self.lattice.at(index), spread._log_mass(index))).sum(-1)
+            values = -spread._log_mass(index) if function is None else function(self.lattice.at(index))
+            return (weights * density * values).sum(-1)
 
         result = in_parts(summed, 4 * cells * components, *parts, first[..., None])
         if bool((count > CELLS).any()):
@@ -188,8 +209,9 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         level = torch.full(self.shape, LEFT_OUT / 2, dtype=torch.float64, device=self.logits.device)
         if self.lattice.count is not None and self.lattice.count <= CELLS:
             return torch.zeros_like(level), torch.full_like(level, self.lattice.count)
-        first = self.lattice.index_reaching(self._line_quantile(level))
-        last = self.lattice.index_reaching(self._line_quantile(1 - level))
+        first, last = (
+            least_index(partial(self._beyond, level=end), *self._index_bracket(end)) for end in (level, 1 - level)
+        )
         return first, last - first + 1
 
 

@@ -67,6 +67,11 @@ class GaussianMixtureDistribution(LineMixture):
 
         return by_lower_tail(level, search).to(self.logits.dtype)
 
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        each = self.means.double() + self.log_scales.double().exp() * torch.special.ndtri(level.double())[..., None]
+        return each.amin(-1), each.amax(-1)
+
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
         return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)

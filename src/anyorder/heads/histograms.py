@@ -2,9 +2,9 @@
 
     sum_m w_m sum_k pi_mk B_mk(u) = sum_(m, k) (w_m pi_mk) B_mk(u)
 
-Since every B is linear between its breakpoints, so is the sum between those of all. The same holds for histograms
-behind bounds and beside atoms. Merging them costs more than asking each for one density, and pays where each would be
-asked for many values: for quantiles and entropies.
+Since every B is linear between its breakpoints, so is the sum between those of all. Mixtures of one family, mixed, are
+a mixture of all their components. The same holds for either behind bounds and beside atoms. Merging them costs more
+than asking each for one density, and pays where each would be asked for many values: for quantiles and entropies.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from torch import Tensor
 from anyorder.distributions.base import Distribution
 from anyorder.heads.binned import BinnedDistribution, Bins
 from anyorder.heads.bounded import BoundedDistribution
+from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtureDistribution
+from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 from anyorder.heads.spiked import SpikedDistribution
 
 Joins = dict[tuple[Bins, ...], Bins]
@@ -29,7 +31,7 @@ Joins = dict[tuple[Bins, ...], Bins]
 def with_fewest(
     members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"], joins: Joins
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch left"]]:
-    """The mixture with fewer members: histograms of one shape are merged, where the first of them stood."""
+    """The mixture with fewer members: those of one shape are merged, where the first of them stood."""
     alike: dict[Any, list[int]] = {}
     for index, member in enumerate(members):
         shape = _shape(member)
@@ -45,6 +47,10 @@ def _shape(member: Distribution) -> Any:
     """Distributions of the same shape can be merged; None for what cannot."""
     if isinstance(member, BinnedDistribution):
         return (member.bins.warp, member.bins.lattice)
+    if isinstance(member, GaussianMixtureDistribution):
+        return type(member)
+    if isinstance(member, DiscretizedLogisticMixtureDistribution):
+        return (type(member), member.lattice)
     if not isinstance(member, BoundedDistribution | SpikedDistribution):
         return None
     inner = _shape(member.base)
@@ -64,6 +70,11 @@ def _merge(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"],
         each = torch.stack([member.log_weights.double() for member in members], dim=-1) + log_weights[..., None, :]
         base = _merge([member.base for member in members], each[..., 0, :].log_softmax(-1), joins)
         return SpikedDistribution(each.logsumexp(-1).to(first.log_weights.dtype), first.atoms, base)
+    if isinstance(first, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
+        shares = zip(members, log_weights.unbind(-1), strict=True)
+        joined = torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
+        means, scales = (torch.cat([getattr(one, name) for one in members], -1) for name in ("means", "log_scales"))
+        return dataclasses.replace(first, logits=joined.to(means.dtype), means=means, log_scales=scales)
     key = tuple(member.bins for member in members)
     if key not in joins:
         joins[key] = Bins.joined(key)

@@ -155,7 +155,8 @@ def training_facts(
     gains = [gain for gain in map(still_to_gain, trainers) if gain is not None]
     gain = weight * sum(gains) / len(gains) if gains else None
     # Without a curve that tells, training that ended with its best score may well have ended too soon.
-    unknown = bool(trainers) and gain is None and all(one.best_step == one.step for one in progress)
+    ended_best = sum(one.best_step == one.step for one in progress)
+    unknown = gain is None and 0 < len(progress) <= 2 * ended_best
     return {
         "steps": max((one.step for one in progress), default=0),
         "best_step": max((one.best_step for one in progress), default=0),

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anyorder.errors import UserError
-from anyorder.modalities.images.model import ImageModel
-from anyorder.modalities.tables.model import TableModel
-from anyorder.modalities.texts.model import TextModel
 from anyorder.model.checkpoint import load_model
 from anyorder.support.boundary import reading
 from anyorder.support.devices import chosen_device
 
-FACES = {face.modality: face for face in (TableModel, TextModel, ImageModel)}
+if TYPE_CHECKING:
+    from anyorder.modalities.images.model import ImageModel
+    from anyorder.modalities.tables.model import TableModel
+    from anyorder.modalities.texts.model import TextModel
+
+# By modality; imported when a file of it is read, since a question to one kind of model need not wait for the others.
+FACES = {"table": "tables.model.TableModel", "text": "texts.model.TextModel", "images": "images.model.ImageModel"}
 
 
 def load(
@@ -49,5 +54,8 @@ def load(
         raise UserError(
             f"{path} holds a model of the modality {modality!r:.80}, which this release does not know; upgrade anyorder"
         )
+    module, _, name = FACES[modality].rpartition(".")
+    face = getattr(importlib.import_module(f"anyorder.modalities.{module}"), name)
     with reading(str(path)):
-        return FACES[modality].of_file(core, card)
+        found: TableModel | TextModel | ImageModel = face.of_file(core, card)
+    return found

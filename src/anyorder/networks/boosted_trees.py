@@ -173,7 +173,7 @@ class BoostedTrees(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
         features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, unknown = with_count(_inputs(values, known)), ~known.cpu().numpy()
+        inputs, unknown = with_count(seen_by_trees(values, known)), ~known.cpu().numpy()
         for variable in range(self.layout.variables):
             rows = np.flatnonzero(unknown[:, variable])
             if len(rows):
@@ -188,10 +188,12 @@ class BoostedTrees(MaskNetwork):
         target: Int[Tensor, " batch"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
-        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, targets = _inputs(values, known), target.cpu().numpy()
+        inputs, targets = seen_by_trees(values, known), target.cpu().numpy()
         inputs[np.arange(len(targets)), targets] = np.nan
         inputs = with_count(inputs)
+        if len(targets) and (targets == targets[0]).all():  # as in most questions
+            return self._answer(inputs, int(targets[0])).to(values)
+        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
         for variable in np.unique(targets):
             rows = np.flatnonzero(targets == variable)
             here = torch.as_tensor(rows, device=values.device)
@@ -212,9 +214,9 @@ class BoostedTrees(MaskNetwork):
         return torch.from_numpy(features)
 
 
-def _inputs(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables"]:
+def seen_by_trees(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables"]:
     """What the trees see: NaN where nothing is known."""
-    return values.detach().double().masked_fill(~known, torch.nan).cpu().numpy()
+    return np.where(known.cpu().numpy(), values.detach().double().cpu().numpy(), np.nan)
 
 
 def with_count(inputs: Float[np.ndarray, "rows variables"]) -> Float[np.ndarray, "rows more"]:

@@ -23,6 +23,7 @@ from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.support.checks import check_level, checked_seed, inside, whole
 from anyorder.support.memory import check_room
+from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST
 from anyorder.variables.schema import Kind, Variable
@@ -79,6 +80,7 @@ class Answer:
             doubt = f" ± {jackknife([float(part.quantile(0.5)) for part in self.parts()]):.2g}"
         return f"Answer({self.variable.name}: median {_short(middle)}{doubt}, 90 % in {_short(low)} .. {_short(high)})"
 
+    @answering
     @doubted
     def log_prob(self, value: Any) -> Any:
         """The log-density per unit of the data (per day for times), or the log-probability of a level or whole number.
@@ -124,6 +126,7 @@ class Answer:
         density = np.exp(self.log_prob(value))
         return Estimate(float(density)) if single(value) else density
 
+    @answering
     @doubted
     def cdf(self, value: Any) -> Any:
         """P(variable <= value), for a variable with an order.
@@ -147,6 +150,7 @@ class Answer:
         at = self._distribution.cdf(torch.as_tensor(self._encode(value))[:, None])[:, 0].double().numpy()
         return Estimate(float(at[0])) if single(value) else at
 
+    @answering
     def quantile(self, level: ArrayLike) -> Any:
         """The least value whose cdf reaches a level, for a variable with an order.
 
@@ -212,6 +216,7 @@ class Answer:
         low, high = self.quantile(central_levels(level))
         return low, high
 
+    @answering
     @doubted
     def mean(self) -> Any:
         """The expectation in the units of the data; a time for a datetime.
@@ -229,6 +234,7 @@ class Answer:
         mean = self._moment(1)
         return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
 
+    @answering
     @doubted
     def std(self) -> Estimate:
         """The standard deviation in the units of the data; days for a datetime.
@@ -246,6 +252,7 @@ class Answer:
         mean = self._moment(1)
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
+    @answering
     @doubted
     def probs(self) -> dict[Any, float]:
         """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
@@ -280,6 +287,7 @@ class Answer:
             return dict(zip(map(repr, levels), found, strict=True))
         return dict(zip(levels, found, strict=True))
 
+    @answering
     def mode(self) -> Any:
         """The most probable level or atom; else the point of highest density on a fine grid of quantiles.
 
@@ -307,6 +315,7 @@ class Answer:
         found = self.probs() if self.kind == "spiked" else {}
         return {atom: probability for atom, probability in found.items() if probability > 0}
 
+    @answering
     def hdi(self, level: float = 0.9) -> list[Any]:
         """The smallest set that holds the variable with this probability.
 
@@ -328,6 +337,7 @@ class Answer:
         """
         return highest_density(self, level)
 
+    @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of equal probability: for plots and grids.
 
@@ -351,6 +361,7 @@ class Answer:
         levels = torch.as_tensor(fine_levels(count, left_out))
         return np.asarray(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
+    @answering
     def cumulative(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(variable <= value) for model values; :meth:`cdf` takes values in the units of the data.
 
@@ -434,6 +445,7 @@ class Answer:
         """
         return self._encoding.measure(self.variable.name, model)
 
+    @answering
     @doubted
     def entropy(self) -> Estimate:
         """The entropy in nats; differential, in the units of the data, where the variable is continuous.
@@ -455,6 +467,7 @@ class Answer:
         shift = self._distribution.expect(lambda z: torch.as_tensor(self._log_slope(z.double().numpy())))
         return Estimate(nats - float(shift[0]))
 
+    @answering
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         """Independent draws of this variable. For rows of several variables use :meth:`Conditional.sample`.
 

@@ -197,7 +197,7 @@ class RowAnswers:
         True
         """
         if self.variable.levels:
-            return self._as_series(self._codec.decode(self._masses().argmax(axis=1).astype(np.float64)))
+            return self._as_series(self._decoded(self._masses().argmax(axis=1).astype(np.float64)))
         levels = torch.as_tensor(fine_levels(GRID, 0.001))
 
         def densest(law: Distribution) -> NDArray[np.float64]:
@@ -212,7 +212,7 @@ class RowAnswers:
             # As for a single answer: an atom that can happen has more than any density.
             masses = self._masses()
             best = np.where(masses.max(axis=1) > 0, np.array(self._codec.atoms)[masses.argmax(axis=1)], best)
-        return self._as_series(self._codec.decode(best))
+        return self._as_series(self._decoded(best))
 
     def quantile(self, level: ArrayLike) -> Any:
         """The least value whose cdf reaches a level, in every row; for a variable with an order.
@@ -232,7 +232,7 @@ class RowAnswers:
         [0.05, 0.5, 0.95]
         """
         levels = checked_levels(self.variable, level)
-        columns = [self._codec.decode(values) for values in self._quantiles(np.atleast_1d(levels)).T]
+        columns = [self._decoded(values) for values in self._quantiles(np.atleast_1d(levels)).T]
         if levels.ndim == 0:
             return self._as_series(columns[0])
         return self._framed(dict(zip(levels.tolist(), columns, strict=True)))
@@ -272,7 +272,7 @@ class RowAnswers:
         True
         """
         levels = checked_levels(self.variable, list(central_levels(level)))
-        low, high = (self._codec.decode(values) for values in self._quantiles(levels).T)
+        low, high = (self._decoded(values) for values in self._quantiles(levels).T)
         return self._framed({"low": low, "high": high})
 
     def mean(self) -> Any:
@@ -334,7 +334,7 @@ class RowAnswers:
         >>> bool((abs(model.given(rows)["price"].best() - filled) < 1e-3).all())
         True
         """
-        return self._as_series(self._codec.decode(self._of_rows(self._codec.point, 16)))
+        return self._as_series(self._decoded(self._of_rows(self._codec.point, 16), recorded=True))
 
     def log_prob(self, values: Any) -> Any:
         """The log-density per unit of the data, or the log-probability, of a value in every row.
@@ -408,7 +408,7 @@ class RowAnswers:
         drawn = np.zeros((len(self), n))
         for rows, law in self._laws(n):
             drawn[rows] = law.quantile(levels[rows].T).double().numpy().T
-        decoded = self._codec.decode(drawn.ravel())
+        decoded = self._decoded(drawn.ravel(), recorded=True)
         if isinstance(decoded.dtype, np.dtype):
             table = pd.DataFrame(decoded.to_numpy().reshape(drawn.shape), index=self._labels)
             return in_kind_of(table, self._frame)
@@ -470,6 +470,10 @@ class RowAnswers:
             law.expect(lambda z: torch.as_tensor(self._codec.measure(z.double().numpy()))).double().numpy()
         )
         return means
+
+    def _decoded(self, values: NDArray[np.float64], *, recorded: bool = False) -> pd.Series:
+        """Model values in the units of the data; ``recorded``: in the precision in which they came."""
+        return self._model.encoding.decode_column(self.variable.name, values, recorded=recorded)
 
     def _encoded(self, values: Any) -> NDArray[np.float64]:
         """Model values, one for each row, of one value or a column."""

@@ -98,7 +98,7 @@ def ranged_draws(
         for chunk in row_chunks(model, len(mine)):
             rows = mine[chunk]
             query = Query(known.expand(len(rows), -1).to(model.device), asked.expand(len(rows), -1).to(model.device))
-            chain = view.chain(query, _on(model.device, generator))
+            chain = view.chain(query, order_generator(model.device, generator))
             out[rows], log_weights[rows] = _walk(view, values[rows], chain, regions, generator, draw_last)
     return Particles(out, known | asked, log_weights)
 
@@ -114,14 +114,19 @@ def _walk(
 ) -> tuple[Tensor, Tensor]:
     values = values.clone()
     log_weights = torch.zeros(len(values), dtype=torch.float64)
-    walk = model.network.walk(values.to(model.device).where(chain.evidence, 0.0), chain)
+    evidence = values.to(model.device).where(chain.evidence, 0.0)
+    walk = model.network.walk(evidence, chain)
+    alike = bool((evidence == evidence[:1]).all() and (chain.order == chain.order[:1]).all())
+    first = torch.zeros(1, dtype=torch.long, device=model.device)
     for step in range(chain.steps):
         target = chain.order[:, step].cpu()
-        features = walk.features().double().cpu()
+        # Before the first draw all rows may be the same: then one is asked for all.
+        features = walk.features(first if alike and step == 0 else None).double().cpu()
+        features = features.expand(len(target), -1)
         last = step == chain.steps - 1
         for variable in target.unique().tolist():  # one, unless the order is drawn for each row
             rows = (target == variable).nonzero()[:, 0]
-            distribution = doubled(model, _distinct(features[rows]), variable)
+            distribution = doubled(model, one_where_alike(features[rows]), variable)
             region = regions[variable]
             log_weights[rows] += region.log_mass(distribution)
             if draw_last or not last:
@@ -132,7 +137,7 @@ def _walk(
     return values, log_weights
 
 
-def _distinct(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
+def one_where_alike(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
     """One row where all are the same, as they are before the first draw: one distribution then serves every draw."""
     return features[:1] if bool((features == features[:1]).all()) else features
 
@@ -158,6 +163,6 @@ def doubled(model: AnyOrderModel, features: Float[Tensor, "rows width"], variabl
     return head(features.double()[..., : head.size])  # type: ignore[no-any-return]
 
 
-def _on(device: torch.device, generator: torch.Generator) -> torch.Generator:
+def order_generator(device: torch.device, generator: torch.Generator) -> torch.Generator:
     """A generator for the order of the chains; drawn from the one given, which stays on the CPU."""
     return torch.Generator(device=device).manual_seed(drawn_seed(generator))

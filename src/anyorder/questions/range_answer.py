@@ -24,6 +24,7 @@ from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
+from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Variable
 
@@ -59,6 +60,7 @@ class RangedAnswer(Answer):
         self._mixture = mixture
         self.method = method
 
+    @answering
     @doubted
     def log_prob(self, value: Any) -> Any:
         model = self._encode(value)
@@ -76,6 +78,7 @@ class RangedAnswer(Answer):
             return np.exp(nats)
         return self._number(float(np.exp(nats.value)), float(np.exp(nats.value)) * nats.standard_error)
 
+    @answering
     @doubted
     def cdf(self, value: Any) -> Any:
         check_order(self.variable, "cdf")
@@ -84,6 +87,7 @@ class RangedAnswer(Answer):
             return self.cumulative(model)
         return self._linear(self._mixture.members.cdf, model)
 
+    @answering
     def quantile(self, level: ArrayLike) -> Any:
         """The least value whose cdf reaches a level.
 
@@ -109,6 +113,7 @@ class RangedAnswer(Answer):
         low, high = central_levels(level)
         return self.quantile(low), self.quantile(high)
 
+    @answering
     def mode(self) -> Any:
         """The most probable value.
 
@@ -135,6 +140,7 @@ class RangedAnswer(Answer):
         method = f"densest of {GRID} points, {self.method}, error by {RESAMPLES} resamples"
         return Estimate(float(units[np.argmax(each @ weights)]), float(again.std()), method)
 
+    @answering
     def hdi(self, level: float = 0.9) -> list[Any]:
         """The smallest set that holds the variable with this probability.
 
@@ -179,12 +185,14 @@ class RangedAnswer(Answer):
         """P(X < at) of each member."""
         return self._mixture.members.cdf(at).double() - self._mixture.members.mass_at(at).double()
 
+    @answering
     @doubted
     def mean(self) -> Any:
         check_order(self.variable, "mean", distance=True)
         mean = self._expected(1)
         return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
 
+    @answering
     @doubted
     def std(self) -> Estimate:
         check_order(self.variable, "std", distance=True)
@@ -192,6 +200,7 @@ class RangedAnswer(Answer):
         deviation = max(variance.value, 0.0) ** 0.5
         return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
 
+    @answering
     @doubted
     def probs(self) -> dict[Any, float]:
         if self.variable.levels:
@@ -200,6 +209,7 @@ class RangedAnswer(Answer):
         found = super().probs()  # of atoms; a variable that has none is refused there
         return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
 
+    @answering
     @doubted
     def entropy(self) -> Estimate:
         if self.variable.levels:
@@ -214,12 +224,14 @@ class RangedAnswer(Answer):
         surprise = -self._mixture.log_prob(drawn[:, None])[:, 0].numpy() - self._log_slope(drawn.numpy())
         return mean_of(surprise, self.method)
 
+    @answering
     def sample(self, n: int = 1, seed: int = 0) -> Any:
         generator = torch.Generator().manual_seed(checked_seed(seed))
         n = whole("n", n, 0)
         check_room("n", n, 1)
         return self._decode(self._mixture.draws(n, generator).numpy(), recorded=True)
 
+    @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
         """Model values, ascending, that divide the distribution into parts of about equal probability.
 

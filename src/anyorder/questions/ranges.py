@@ -6,6 +6,7 @@ is the ratio P(A and R | e) / P(R | e) of two independent estimates. One range v
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -14,10 +15,13 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
 from anyorder.distributions.cut import Cut
+from anyorder.distributions.pinned import Pinned
 from anyorder.distributions.region import Nothing, Region, intersection
 from anyorder.distributions.weighted import Weighted
 from anyorder.errors import UserError
+from anyorder.heads.gaussian import GaussianDistribution
 from anyorder.model import AnyOrderModel
 from anyorder.questions.answer import Answer
 from anyorder.questions.estimate import Estimate, quotient, weighted_mean
@@ -25,8 +29,15 @@ from anyorder.questions.events import event_region
 from anyorder.questions.grammar import parse_evidence
 from anyorder.questions.particles import Particles, members, ranged_draws
 from anyorder.questions.range_answer import RangedAnswer
+from anyorder.questions.ruled_draws import Ruled
+from anyorder.questions.rules import Rules
+from anyorder.support.threads import answering
+from anyorder.variables.codecs import Space
 
 DRAWS = 2000
+MORE = 4  # draws under rules, for every row that is shown
+KERNEL = 0.5  # of the usual width of a kernel density, whose tails would break the rules
+NARROW = 1e-6  # in model units: draws that lie so near are one value
 FEW = 0.2  # effective draws a row below which samples are said to repeat each other
 
 
@@ -50,17 +61,21 @@ class Ranged:
         regions: Mapping[int, Region],
         draws: int,
         seed: int,
+        rules: Rules | None = None,
     ) -> None:
         self.model = model
         self.row, self.known = row, known[0]
         self.regions = dict(regions)
+        self.rules = rules
+        columns = rules.columns if rules else []
+        self.ruled = frozenset(column for column in columns if not bool(self.known[column]))
         self.draws, self.seed = draws, seed
         self._drawn: Particles | None = None
 
     @property
     def method(self) -> str:
         """How answers under ranges are found, in words."""
-        return f"truncated draws ({self.draws})"
+        return f"truncated draws ({self.draws}){' under rules' if self.rules else ''}"
 
     def particles(self) -> Particles:
         """Draws of all range variables, made once."""
@@ -68,29 +83,76 @@ class Ranged:
             self._drawn = self._draw(self.regions, self.draws, self.seed).possible(self._said(self.regions))
         return self._drawn
 
-    def _draw(self, regions: Mapping[int, Region], count: int, seed: int, *, draw_last: bool = True) -> Particles:
+    def _draw(
+        self,
+        regions: Mapping[int, Region],
+        count: int,
+        seed: int,
+        *,
+        draw_last: bool = True,
+        without: int | None = None,
+    ) -> Particles:
         generator = torch.Generator().manual_seed(seed)
         rows = self.row.expand(count, -1)
+        if self.rules:
+            drawn = Ruled(self.model, self.rules, regions)
+            known = self.known.expand(count, -1)
+            values, told, log_weights = drawn.draws(rows, known, generator, draw_last=draw_last, without=without)
+            return Particles(values, told[0], log_weights)
         return ranged_draws(self.model, rows, self.known, regions, generator, draw_last=draw_last)
 
     def answer(self, variable: int) -> Answer:
         """The distribution of one variable; of a range variable itself, its distribution inside the range."""
         schema, encoding = self.model.schema, self.model.encoding
         own = self.regions.get(variable)
+        if self.rules and variable in self.ruled:
+            return self._ruled_answer(variable)
         if own is None:
             particles = self.particles()
             mixture = Weighted(members(self.model, particles, variable), _normal(particles.log_weights))
             return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
         others = {index: region for index, region in self.regions.items() if index != variable}
-        particles = self._draw(others, self.draws if others else 1, self.seed)
+        particles = self._draw(others, self.draws if others or self.ruled else 1, self.seed)
         cut = Cut(members(self.model, particles, variable), own)
         weighed = Particles(particles.values, particles.known, particles.log_weights + cut.log_mass())
         weighed.possible(self._said(self.regions))
-        if not others:
+        if not others and not self.ruled:
             return Answer(schema.variables[variable], encoding, cut)
         mixture = Weighted(cut, _normal(weighed.log_weights))
         return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
 
+    def _ruled_answer(self, variable: int) -> Answer:
+        """The distribution of a column that rules speak of."""
+        assert self.rules
+        about, codec = self.model.schema.variables[variable], self.model.encoding.codecs[variable]
+        if self.rules.fixes(variable):
+            # A column of an equality has no density given the others: its draws stand for it.
+            particles = self.particles()
+            at, weights = particles.values[:, variable], _normal(particles.log_weights)
+            members_: Distribution = Pinned(at, codec.lattice)
+            mean = (weights * at).sum()
+            spread = (weights * (at - mean).square()).sum().sqrt()
+            if codec.space is Space.LINE and float(spread) > NARROW:
+                width = KERNEL * spread * particles.effective**-0.2
+                members_ = GaussianDistribution(at, width.log().expand(len(at)))
+            mixture = Weighted(members_, weights)
+        else:
+            particles = self._draw(self.regions, self.draws, self.seed, without=variable)
+            ruled = Ruled(self.model, self.rules, self.regions)
+            region = ruled.region(particles.values, particles.known.expand(len(particles.values), -1), variable)
+            cut = Cut(members(self.model, particles, variable), region)
+            weighed = Particles(particles.values, particles.known, particles.log_weights + cut.log_mass())
+            weighed = weighed.possible(self._said(self.regions))
+            keep = weighed.log_weights > -math.inf
+            if not bool(keep.all()):  # nothing can be drawn from what has no mass
+                kept = Particles(particles.values[keep], particles.known, particles.log_weights[keep])
+                region = ruled.region(kept.values, kept.known.expand(len(kept.values), -1), variable)
+                cut = Cut(members(self.model, kept, variable), region)
+                weighed = Particles(kept.values, kept.known, weighed.log_weights[keep])
+            mixture = Weighted(cut, _normal(weighed.log_weights))
+        return RangedAnswer(about, self.model.encoding, mixture, self.method)
+
+    @answering
     def probability(self, event: Mapping[str, Any], exact: Mapping[int, float]) -> Estimate:
         """P(event | evidence), jointly."""
         wanted: dict[int, Region] = {}
@@ -100,10 +162,14 @@ class Ranged:
                 raise UserError(f"{name!r} is given already; its probability given itself is not a question")
             # A column that is missing and its indicator are one variable: both statements must hold.
             wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
-        if not self.regions:
-            count = 1 if len(wanted) == 1 else self.draws
-            return self._draw(wanted, count, self.seed, draw_last=False).probability(self.method)
-        if not wanted.keys() & self.regions.keys():
+        free = not self.regions and not self.ruled
+        if free and len(wanted) == 1:
+            (index, region), none = next(iter(wanted.items())), torch.zeros(1, dtype=torch.float64)
+            law = members(self.model, Particles(self.row, self.known, none), index)
+            return Particles(self.row, self.known, region.log_mass(law)).probability(self.method)
+        if free:
+            return self._draw(wanted, self.draws, self.seed, draw_last=False).probability(self.method)
+        if not wanted.keys() & (self.regions.keys() | self.ruled):
             particles = self.particles()
             reached = self._further(particles, wanted, self.seed + 1)
             mean, error = weighted_mean(particles.weights, reached.log_weights.exp().numpy())
@@ -120,8 +186,9 @@ class Ranged:
             if shared is None:
                 return Estimate(0.0)
             both[index] = shared
+        both |= {index: region for index, region in wanted.items() if index in self.ruled and index not in both}
         rest = {index: region for index, region in wanted.items() if index not in both}
-        one = 1 if len(self.regions) == 1 else self.draws
+        one = 1 if len(self.regions | dict.fromkeys(self.ruled)) == 1 else self.draws
         below = self._draw(self.regions, one, self.seed, draw_last=False).possible(self._said(self.regions))
         # Other draws than those of the ranges alone, so that the two errors are independent.
         above = self._draw(both, self.draws if rest else one, self.seed + 2, draw_last=bool(rest))
@@ -136,7 +203,9 @@ class Ranged:
 
     def rows(self, n: int, seed: int) -> tuple[Float[Tensor, "n variables"], Bool[Tensor, "1 variables"]]:
         """``n`` rows drawn from the weighted draws in proportion to their weights, and which variables they know."""
-        drawn = self._draw(self.regions, max(self.draws, n), seed).possible(self._said(self.regions))
+        # What is drawn under rules is shown: few of its draws should come twice.
+        count = max(self.draws, MORE * n) if self.ruled else max(self.draws, n)
+        drawn = self._draw(self.regions, count, seed).possible(self._said(self.regions))
         if drawn.effective < FEW * n:
             warnings.warn(
                 f"the {n} rows come from {drawn.effective:.0f} effectively independent draws of the ranges: rows "
@@ -155,7 +224,10 @@ class Ranged:
         return drawn.values[chosen], drawn.known[None]
 
     def _said(self, regions: Mapping[int, Region]) -> str:
-        return "about " + ", ".join(repr(self.model.schema.names[index]) for index in regions)
+        about = ", ".join(repr(self.model.schema.names[index]) for index in regions)
+        rules = ", ".join(f"{str(rule)!r}" for rule in self.rules.rules) if self.rules else ""
+        parts = [*([f"about {about}"] if about else []), *([f"under the rules {rules}"] if rules else [])]
+        return " ".join(parts)
 
 
 def _normal(log_weights: Float[Tensor, " draws"]) -> Float[Tensor, " draws"]:

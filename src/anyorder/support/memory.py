@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from anyorder.errors import UserError
 
 NUMBER = 8  # bytes
+LITTLE = 1 << 22  # bytes that every machine has: to ask the system takes longer than a small question
 
 
 def check_room(name: str, count: int, numbers: int, advice: str = "ask for fewer at a time") -> None:
@@ -22,8 +23,8 @@ def check_room(name: str, count: int, numbers: int, advice: str = "ask for fewer
 
     ``name`` is what the user calls the count.
     """
-    needed, there = NUMBER * count * max(numbers, 1), machine_memory()
-    if needed > there:
+    needed = NUMBER * count * max(numbers, 1)
+    if needed > LITTLE and needed > (there := machine_memory()):
         raise UserError(
             f"{name}={count} needs at least {_gigabytes(needed)} of memory, and this machine has {_gigabytes(there)}; "
             f"{advice}"

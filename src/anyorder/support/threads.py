@@ -29,6 +29,7 @@ R = TypeVar("R")
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+@functools.cache
 def most_threads() -> int:
     """More threads than this only wait for each other, and from some number on the system ends the process."""
     return max(256, 8 * (os.cpu_count() or 1))

@@ -37,7 +37,7 @@ def tokens(text: str, more: str = "") -> list[Token]:
             found.append(Token(mark, mark, at))
             at += len(mark)
         elif text[at] in QUOTES:
-            word, end = _quoted(text, at)
+            word, end = quoted_word(text, at)
             found.append(Token("word", word, at))
             at = end
         elif text[at] == "{" and (end := _set_end(text, at, special)):
@@ -89,7 +89,7 @@ def bracket_end(text: str) -> int | None:
     while at < len(text):
         if text[at] in QUOTES:
             try:
-                at = _quoted(text, at)[1]
+                at = quoted_word(text, at)[1]
             except UserError:
                 return 0  # whoever reads the words will say where
             continue
@@ -114,7 +114,7 @@ def _set_end(text: str, start: int, special: str) -> int:
             return 0
         if text[at] in QUOTES:
             try:
-                at = _quoted(text, at)[1]
+                at = quoted_word(text, at)[1]
             except UserError:
                 return 0
         else:
@@ -131,7 +131,7 @@ def _end_of(letters: re.Pattern[str], text: str, start: int) -> int:
     return found.end() if found else start
 
 
-def _quoted(text: str, start: int) -> tuple[str, int]:
+def quoted_word(text: str, start: int) -> tuple[str, int]:
     quote = text[start]
     out: list[str] = []
     at = start + 1

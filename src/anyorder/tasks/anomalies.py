@@ -35,6 +35,8 @@ from anyorder.tasks.unseen_rows import among_others, unseen_parts
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 
+SPARE = 5  # cells looked at for each that is listed, to see which of a row's odd ones is wrong,
+SUSPECTS = 5  # out of no more than so many
 ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
 
 
@@ -80,6 +82,22 @@ def cell_scores(
 
     ``whole``: by the model as a whole, whether it has seen the rows or not.
     """
+    nats, tail = _raw_scores(model, frame, unseen, whole=whole)
+    if folds(model) > 1 and not whole:
+        known = ~np.isnan(tail)
+        tail[known] = among_others(tail[known])
+    return _framed(model, frame, nats), _framed(model, frame, tail)
+
+
+def _framed(model: AnyOrderModel, frame: pd.DataFrame, cells: Float[np.ndarray, "rows variables"]) -> pd.DataFrame:
+    own = np.array([not variable.indicates for variable in model.schema.variables])
+    return pd.DataFrame(cells[:, own], index=frame.index, columns=list(np.array(model.schema.names, dtype=object)[own]))
+
+
+def _raw_scores(
+    model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen, *, whole: bool = False
+) -> tuple[Float[np.ndarray, "rows variables"], Float[np.ndarray, "rows variables"]]:
+    """Surprise and the model's own tail probability of every known cell; NaN elsewhere."""
     values, observed = model.encoding.encode(frame, unseen)
     # Indicators of missing cells are evidence about the others, but no cells of the user's.
     cells_of = np.array([not variable.indicates for variable in model.schema.variables])
@@ -97,12 +115,7 @@ def cell_scores(
         row, cells = _leave_one_out(parts, values[some], observed[some], observed[some] & cells_of)
         position = (some[row[cells.row]], cells.variable)
         nats[position], tail[position] = -cells.log_prob, cells.tail()
-    if folds(model) > 1 and not whole:
-        known = ~np.isnan(tail)
-        tail[known] = among_others(tail[known])
-    names = list(np.array(model.schema.names, dtype=object)[cells_of])
-    scores, tails = (pd.DataFrame(part[:, cells_of], index=frame.index, columns=names) for part in (nats, tail))
-    return scores, tails
+    return nats, tail
 
 
 def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse") -> pd.DataFrame:
@@ -113,7 +126,12 @@ def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse
 def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> list[Anomaly]:
     """The ``top`` cells least probable given the rest of their rows, the least probable first."""
     top = whole("top", top)
-    nats, tail = cell_scores(model, frame, unseen)
+    each, raw = _raw_scores(model, frame, unseen)
+    raw = _without_the_wrong(model, frame, raw, SPARE * top, unseen)
+    if folds(model) > 1:
+        known = ~np.isnan(raw)
+        raw[known] = among_others(raw[known])
+    nats, tail = _framed(model, frame, each), _framed(model, frame, raw)
     rank = np.where(np.isnan(tail), np.inf, tail)
     # Beyond double precision all tails are 0: there the density still tells them apart.
     order = np.lexsort([-np.nan_to_num(nats.to_numpy()).ravel(), rank.ravel()])[: min(top, int(tail.count().sum()))]
@@ -141,6 +159,54 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
         )
         for position, (row, column, name) in enumerate(zip(rows.tolist(), columns.tolist(), names, strict=True))
     ]
+
+
+def _without_the_wrong(
+    model: AnyOrderModel, frame: pd.DataFrame, tail: Float[np.ndarray, "rows variables"], most: int, unseen: Unseen
+) -> Float[np.ndarray, "rows variables"]:
+    """The tails, where those of a wrong cell's neighbours are taken without it: it makes them look odd as well.
+
+    Of several odd cells in one row, that one is taken for wrong whose absence leaves the others least odd.
+    """
+    values, observed = model.encoding.encode(frame, unseen)
+    odd = np.full(tail.shape, False)
+    least = np.argsort(np.where(np.isnan(tail), np.inf, tail), axis=None, kind="stable")[:most]
+    odd.ravel()[least] = True
+    odd &= ~np.isnan(tail)
+    out = tail.copy()
+    for parts, mine in unseen_parts(model, frame):
+        rows = mine[odd[mine].sum(axis=1) > 1]
+        trios = [
+            (row, w, j)
+            for row in rows.tolist()
+            for w in _worst(tail[row], odd[row])
+            for j in _worst(tail[row], odd[row])
+            if w != j
+        ]
+        if not trios:
+            continue
+        row, wrong, asked = np.array(trios).T
+        known, wanted = observed[row].copy(), np.zeros((len(row), values.shape[1]), dtype=bool)
+        each = np.arange(len(row))
+        known[each, wrong] = known[each, asked] = False
+        wanted[each, asked] = True
+        cells = score_hidden_cells(parts, values[row], known, wanted)
+        found = np.ones(len(row))
+        found[cells.row] = cells.tail()
+        for number in rows.tolist():
+            here = np.flatnonzero(row == number)
+            suspects = np.unique(wrong[here])
+            left = [np.log(np.maximum(found[here[wrong[here] == one]], 1e-300)).mean() for one in suspects]
+            culprit = suspects[int(np.argmax(left))]
+            for at in here[wrong[here] == culprit]:
+                out[number, asked[at]] = max(out[number, asked[at]], found[at])
+    return out
+
+
+def _worst(tail: Float[np.ndarray, " variables"], odd: Bool[np.ndarray, " variables"]) -> list[int]:
+    """The odd cells of a row, at most as many as are set against each other."""
+    cells = np.flatnonzero(odd)
+    return [int(cell) for cell in cells[np.argsort(tail[cells], kind="stable")[:SUSPECTS]]]
 
 
 def row_scores(

@@ -45,13 +45,15 @@ def unseen_parts(model: AnyOrderModel, frame: pd.DataFrame) -> Iterator[tuple[An
             yield leave_out(model, number), rows
 
 
-def among_others(tails: Float[np.ndarray, " cells"]) -> NDArray[np.float64]:
-    """p-values of tail probabilities by each other, in the same order; as they are, where they are few."""
-    if len(tails) < ENOUGH:
+def among_others(
+    tails: Float[np.ndarray, " cells"], others: Float[np.ndarray, " others"] | None = None
+) -> NDArray[np.float64]:
+    """p-values of tail probabilities by each other (or others), in the same order; as they are, where those are few."""
+    ordered = np.sort(tails if others is None else others)
+    if len(ordered) < ENOUGH:
         return np.asarray(tails)
-    ordered = np.sort(tails)
-    threshold = float(ordered[int(BEYOND * len(tails))])
-    shares = (1 + np.searchsorted(ordered, np.maximum(tails, threshold), side="right")) / (1 + len(tails))
+    threshold = float(ordered[int(BEYOND * len(ordered))])
+    shares = (1 + np.searchsorted(ordered, np.maximum(tails, threshold), side="right")) / (1 + len(ordered))
     least = np.finfo(np.float64).tiny
     if threshold <= least:
         return np.asarray(shares)

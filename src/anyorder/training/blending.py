@@ -266,6 +266,8 @@ def _temperatures(members: list[Member], cells: JudgedCells) -> Float[Tensor, "m
             codes = cells.codes[variable]
             if bool(cells.nats[number, here].isnan().any()):
                 continue
+            if member.final[0].heads.of(variable).blended:  # a member that is a blend has calibrated its own
+                continue
             together = len(member.final) > 1
             temperature = fit_temperature(log_probs, codes, cells.counts[here], together=together)
             found[number, variable] = temperature

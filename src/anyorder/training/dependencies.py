@@ -13,10 +13,10 @@ The levels that f rules out are then held below a limit l, where the model alone
 more. With m their mass in a question, each question standing for so many rows of the table, it is the limit under which
 what happened is most probable,
 
-$$\sum_{\text{failed}} \log \min(m, l) + \sum_{\text{held}} \log(1 - \min(m, l)) + \tfrac12 \log l(1 - l).$$
+$$\sum_{\text{failed}} \log \min(m, l) + \sum_{\text{held}} \log(1 - \min(m, l)),$$
 
-So a dependency that never fails is believed as far as its rows allow, and where the model knows better than a noisy one
-when it fails, there is no limit.
+with half a failure more, of which the model knew as little as of any row. So a dependency that never fails is believed
+as far as its rows allow, and where the model knows better than a noisy one when it fails, there is no limit.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.heads import Head
-from anyorder.heads.compatible import Compatible
-from anyorder.model import AnyOrderModel, layout_of, row_chunks
-from anyorder.networks.dependent import LEAST_LIMIT, Dependency, DependentNetwork
+from anyorder.model import AnyOrderModel, row_chunks
+from anyorder.model.dependent import dependent
+from anyorder.networks.dependent import LEAST_LIMIT, Dependency
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import random_subsets
 
@@ -47,7 +46,7 @@ MOST_COLUMNS = 100  # with levels, above which pairs are too many to be tried
 QUESTIONS = 1_500  # about a variable, by which the model is judged,
 FAILURES = 200  # and rows of each dependency in which it failed, if there are so many
 GRID = 481  # limits that are tried
-WORTH = 3.0  # nats, over the whole table, that a limit must bring
+WORTH = 0.5  # nats, over the whole table, that the limit of a dependency with exceptions must bring
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,17 +83,6 @@ def with_dependencies(model: AnyOrderModel, rows: Rows, seed: int) -> tuple[AnyO
         for one in found
     ]
     return dependent(model, dependencies), said
-
-
-def dependent(model: AnyOrderModel, dependencies: Sequence[Dependency]) -> AnyOrderModel:
-    """The model with these dependencies around its network and its heads."""
-    touched = {variable for one in dependencies for variable in (one.source, one.target)}
-    width = model.network.layout.width
-    heads: list[Head] = [
-        Compatible(model.heads.of(variable), width if variable in touched else 0) for variable in range(model.variables)
-    ]
-    network = DependentNetwork.of(layout_of(model.schema, heads), model.network, dependencies)
-    return AnyOrderModel(model.encoding, network, heads, model.protocol).eval()
 
 
 def find_dependencies(model: AnyOrderModel, rows: Rows) -> list[Found]:
@@ -247,6 +235,9 @@ def _limit(held: _Asked, failed: _Asked) -> float:
     limit = torch.logspace(math.log10(LEAST_LIMIT), 0, GRID, dtype=torch.float64)[:-1]
     limit = torch.cat([limit, torch.ones(1, dtype=torch.float64)])
     found = held.log_likelihood(lambda mass: torch.log1p(-mass), limit) + failed.log_likelihood(torch.log, limit)
-    prior = 0.5 * (limit.log() + torch.log1p(-limit))
-    best = int((found + prior)[:-1].argmax())
-    return float(limit[best]) if bool(found[best] - found[-1] > WORTH) else 1.0
+    half = 0.5 * held.log_likelihood(torch.log, limit) / max(held.rows, 1)
+    best = int((found + half)[:-1].argmax())
+    if failed.rows:
+        return float(limit[best]) if bool(found[best] - found[-1] > WORTH) else 1.0
+    # What never failed is held to also where these questions did not need it: others are further from the rows.
+    return max(float(limit[best]), 0.5 / (held.rows + 1)) if held.rows else 1.0

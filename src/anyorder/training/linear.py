@@ -43,9 +43,10 @@ def linear_head(head: Head) -> Head:
     def family(inner: Head, cells: Float[np.ndarray, " cells"]) -> Head:
         if inner.levels:
             return Bernoulli() if inner.levels == 2 else Categorical(inner.levels)
+        reach = getattr(inner, "reach", None)  # a line leads further out than the column does
         if inner.points is not None:
-            return DiscretizedLogisticMixture(COMPONENTS, inner.points)
-        return GaussianMixture(COMPONENTS)
+            return DiscretizedLogisticMixture(COMPONENTS, inner.points, reach=reach)
+        return GaussianMixture(COMPONENTS, reach=reach)
 
     return head.with_family(family, np.zeros(0))
 
@@ -177,7 +178,7 @@ def _marks(head: Head, rows: Rows, variable: int) -> tuple[float, ...]:
 def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, late: Callable[[], bool]) -> None:
     """Ridge regression, by the penalty that leaves the least squares on the held-out cells of all folds."""
     cells = [
-        own.where(*(_apart(folds[0].heads[variable], part) for part in (own.values, own.judged_values)))
+        own.where(*(apart_from_atoms(folds[0].heads[variable], part) for part in (own.values, own.judged_values)))
         for own in cells
     ]
     paths = [ridge_path(own.inputs, own.values, () if late() else RIDGE) for own in cells]
@@ -200,7 +201,7 @@ def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, l
             fold.network.get_buffer(name)[number] = tensor
 
 
-def _apart(head: Head, values: Tensor) -> Tensor:
+def apart_from_atoms(head: Head, values: Tensor) -> Tensor:
     """Which values are no atoms."""
     atoms = torch.tensor(getattr(head, "atoms", ()), dtype=torch.float32)
     return ~(values.float()[:, None] == atoms).any(dim=1)

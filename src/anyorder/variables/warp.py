@@ -18,13 +18,14 @@ with F the kernel-smoothed cdf of the column. The kernels work on y = asinh((x -
 are only exponential; they are all of one width, or each as wide as its row's neighbourhood. Which of the two, and a
 factor on all widths, is what maximises the leave-one-out likelihood, with equal values left out together: ties carry
 no news about smoothness and would otherwise drive the width to zero. One pseudo-row (at most 2 %) of a wide normal
-keeps F moving where there are no data. Kernels are reflected at the ends of the data, since nothing of what they
-stand for was seen beyond; there the tails of :mod:`.tails` begin, which hold 1 / (n + 1) each.
+keeps F moving where there are no data. Kernels end at the ends of the data, since nothing of what they stand for was
+seen beyond; there the tails of :mod:`.tails` begin, which hold 1 / (n + 1) each.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -227,10 +228,10 @@ def _with_tails(x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, "
         tail = Tail.fit(column, least)
         reach = torch.cat([torch.zeros(1, dtype=torch.float64), tail.knots()])
         score, steep = tail.scores(reach, float(z[-1]))
-        # The last knot of the data belongs to both: the tail's slope, as far as its neighbours allow.
+        # The last knot of the data belongs to both.
         x = torch.cat([x, x[-1] + reach[1:]])
         z = torch.cat([z, score[1:]])
-        slope = torch.cat([slope[:-1], steep])
+        slope = torch.cat([slope[:-1], (slope[-1:] * steep[:1]).sqrt(), steep[1:]])
         x, z, slope, column = -x.flip(0), -z.flip(0), slope.flip(0), -column[::-1]
     keep = _apart(x, z)
     x, z, slope = x[keep], z[keep], slope[keep]
@@ -305,9 +306,10 @@ def _factor(column: Float[Tensor, " rows"], width: Float[Tensor, " rows"]) -> tu
 
 
 class _Smoothed:
-    """The kernel-smoothed cdf of a sorted column between two ends, at which the kernels are reflected.
+    """The kernel-smoothed cdf of a sorted column between two ends.
 
-    One row in n + 1 is kept for each side beyond the ends: so often is the next value the greatest of all.
+    Kernels are cut off at the ends, but those of extreme values that occur more than once are folded back. One row in
+    n + 1 is kept for each side beyond the ends: so often is the next value the greatest of all.
     """
 
     def __init__(self, column: Float[Tensor, " rows"], least: float, first: float, last: float) -> None:
@@ -315,6 +317,7 @@ class _Smoothed:
         index = torch.linspace(0, rows - 1, min(rows, SUMMARY), dtype=torch.float64).round().long()
         self.column = column[index]
         self.width = _kernel_widths(column)[index].clamp(min=least)
+        self.lowest, self.highest = ((self.column == end) & ((column == end).sum() > 1) for end in column[[0, -1]])
         self.first, self.last = first, last
         self.middle = float(column.mean())
         self.wide = max(2 * float(column.std(correction=0)), float(column[-1] - column[0]) / 4, least)
@@ -323,25 +326,32 @@ class _Smoothed:
 
     def score(self, y: Float[Tensor, " values"]) -> tuple[Float[Tensor, " values"], Float[Tensor, " values"]]:
         """z = Phi^-1(F(y)) and dz/dy between the ends, the upper tail as accurate as the lower one."""
-        first, last = torch.full_like(y[:1], self.first), torch.full_like(y[:1], self.last)
-        ends, below, above = self._cdf(torch.cat([2 * first - last, 2 * last - first])), 2 * first - y, 2 * last - y
-        whole = ends[1] - ends[0]
-        # What lies between an end and y, and what is reflected there from beyond that end and from the other.
-        lower = (self._cdf(y) - self._cdf(below) + ends[1] - self._cdf(above)) / whole
-        upper = (self._cdf(above) - self._cdf(y) + self._cdf(below) - ends[0]) / whole
-        lower, upper = (self.beyond + (1 - 2 * self.beyond) * part.clamp(min=0) for part in (lower, upper))
+        low, high = self._cdf(torch.tensor([self.first, self.last], dtype=torch.float64)).tolist()
+        reached = (self._cdf(y) - low) / (high - low)
+        lower, upper = (self.beyond + (1 - 2 * self.beyond) * part.clamp(0, 1) for part in (reached, 1 - reached))
         z = torch.where(lower < upper, torch.special.ndtri(lower), -torch.special.ndtri(upper))
         # f / phi(z), both in units of 1 / sqrt(2 pi).
-        density = (1 - 2 * self.beyond) * (self._density(y) + self._density(below) + self._density(above)) / whole
+        density = (1 - 2 * self.beyond) * self._density(y) / (high - low)
         return z, density / torch.exp(-0.5 * z.square())
 
     def _cdf(self, y: Float[Tensor, " values"]) -> Float[Tensor, " values"]:
         near, far = (y[:, None] - self.column) / self.width, (y - self.middle) / self.wide
-        return self._mix(torch.special.ndtr(near).mean(1), torch.special.ndtr(far))
+        reached = torch.special.ndtr(near)
+        for here, mirrored in self._mirrored(y):
+            reached[:, here] -= torch.special.ndtr(mirrored)  # up to a constant, which no difference knows
+        return self._mix(reached.mean(1), torch.special.ndtr(far))
 
     def _density(self, y: Float[Tensor, " values"]) -> Float[Tensor, " values"]:
         near, far = (y[:, None] - self.column) / self.width, (y - self.middle) / self.wide
-        return self._mix((torch.exp(-0.5 * near.square()) / self.width).mean(1), (-0.5 * far**2).exp() / self.wide)
+        height = torch.exp(-0.5 * near.square())
+        for here, mirrored in self._mirrored(y):
+            height[:, here] += torch.exp(-0.5 * mirrored.square())
+        return self._mix((height / self.width).mean(1), (-0.5 * far**2).exp() / self.wide)
+
+    def _mirrored(self, y: Float[Tensor, " values"]) -> Iterator[tuple[Tensor, Tensor]]:
+        """The kernels of the lowest and of the highest values, and where the mirror images of ``y`` lie on them."""
+        for here, end in ((self.lowest, self.first), (self.highest, self.last)):
+            yield here, (2 * end - y[:, None] - self.column[here]) / self.width[here]
 
     def spread_knots(self, knots: int) -> Float[Tensor, " knots"]:
         """Knots in y: evenly spaced in z, out to the extremes of the data, and none too far apart in y."""

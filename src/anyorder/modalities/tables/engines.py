@@ -17,6 +17,7 @@ from anyorder.modalities.fit import training_facts
 from anyorder.modalities.tables.forest import tree_member
 from anyorder.modalities.tables.lines import linear_member
 from anyorder.modalities.tables.race import Encoded, Job, Race
+from anyorder.modalities.tables.regressions import regression_member
 from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
 from anyorder.networks.boosted_trees import lightgbm
@@ -33,6 +34,7 @@ Engine: TypeAlias = Literal["auto", "neural", "trees"]
 SECONDS_A_COLUMN = 0.02  # of bins, marginals and weights of a blend, before a single tree has grown
 MOST_FOR_TREES = 0.4  # of the budget of "auto"
 LEAST_FOR_TREES = 0.1
+MOST_FOR_REGRESSIONS = 0.3  # of what is left when they begin
 # The bins of a column take some 17 kB in a model file, whose description may have 64 MB: twice as many still fit.
 MOST_COLUMNS = 1_500
 
@@ -75,6 +77,8 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
     members: list[Member] = []
     if engine == "auto" and not stop() and (lines := linear_member(job, table, stop)) is not None:
         members.append(lines)
+    if trees and engine == "auto" and not stop():
+        members.append(regression_member(job, table, job.budget.left * MOST_FOR_REGRESSIONS, stop))
     if trees and not (race and stop()):
         # They end by themselves; where time is short, most of what is left is for the networks.
         members.append(tree_member(job, table, job.budget.left * (MOST_FOR_TREES if race else 1.0), stop))

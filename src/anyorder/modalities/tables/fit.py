@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from anyorder.data.tables import prepare
@@ -18,6 +19,7 @@ from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
+from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.threads import torch_threads
 from anyorder.training.dependencies import with_dependencies
@@ -39,6 +41,7 @@ def fit(
     drop: Sequence[str] = (),
     bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
     missingness: Missingness = "ignore",
+    rules: Sequence[str] = (),
     config: Mapping[str, Any] | None = None,
     checkpoint: str | Path | None = None,
     resume: bool = False,
@@ -71,6 +74,9 @@ def fit(
     missingness
         ``"ignore"``: a missing cell is never asked and never evidence. ``"joint"``: which cells are missing is modelled
         too, by one variable ``missing(COLUMN)`` for each column with holes (see :mod:`anyorder.variables.missingness`).
+    rules
+        Rules between number columns, such as ``["end > start", "total = a + b"]``: kept with the model, so that draws,
+        fills and answers obey them. Rows that break one are named, and learned from all the same.
     config
         Further options, as a TOML file holds them (see :class:`~anyorder.modalities.tables.options.TableOptions`).
     checkpoint, resume
@@ -98,10 +104,13 @@ def fit(
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
+    stated = parse_rules(rules, schema)
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
     fitted = fit_engine(Job(run, options, schema, table))
+    if stated:
+        _warn_of_breaking(Rules(stated, fitted.core.encoding), table)
     core, dependencies = fitted.core, list[dict[str, Any]]()
     if options.dependencies:
         with deferred_interrupt(), torch_threads(options.training.threads):
@@ -111,6 +120,8 @@ def fit(
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
     if missingness != "ignore":
         arguments["missingness"] = missingness
+    if stated:
+        arguments["rules"] = [rules] if isinstance(rules, str) else list(rules)
     card = make_card(
         TableModel.modality,
         data={
@@ -129,6 +140,23 @@ def fit(
     if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
         warnings.warn(warning, UserWarning, stacklevel=2)
     return TableModel(core, card)
+
+
+def _warn_of_breaking(rules: Rules, table: pd.DataFrame) -> None:
+    """Say which rows break a rule."""
+    encoding = rules.encoding
+    values, known = encoding.encode(table)
+    units = np.stack([encoding.codecs[column].measure(values[:, column]) for column in rules.columns], axis=1)
+    known = known[:, rules.columns]
+    for rule, broken in zip(rules.rules, rules.broken(units, known), strict=True):
+        rows = np.flatnonzero(broken)
+        if len(rows):
+            shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+            warnings.warn(
+                f"the rule {str(rule)!r} is broken by {len(rows)} of {len(table)} rows: {shown}",
+                UserWarning,
+                stacklevel=3,
+            )
 
 
 def _fingerprint(table: pd.DataFrame) -> str:

@@ -101,11 +101,7 @@ class _Forest:
 
     @cached_property
     def nominal(self) -> list[bool]:
-        """Which variables have levels without an order."""
-        return [
-            codec.space is Space.LEVELS and codec.variable.kind is Kind.CATEGORICAL and len(codec.variable.levels) > 2
-            for codec in self.encoding.codecs
-        ]
+        return without_order(self.encoding)
 
     def trial(
         self,
@@ -154,6 +150,14 @@ class _Forest:
         shift = (number + 0.5) / self.sets
         columns = zip(self.heads, self._cells, self.warps, strict=True)
         return [tree_head(head, cells, self.options.bins, shift, warp) for head, cells, warp in columns]
+
+
+def without_order(encoding: Encoding) -> list[bool]:
+    """Which variables have more than two levels, and no order among them."""
+    return [
+        codec.space is Space.LEVELS and codec.variable.kind is Kind.CATEGORICAL and len(codec.variable.levels) > 2
+        for codec in encoding.codecs
+    ]
 
 
 def _soft(heads: Sequence[Head], blurs: Sequence[float]) -> list[Head]:

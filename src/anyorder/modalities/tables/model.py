@@ -22,6 +22,8 @@ from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.information import mutual_information
+from anyorder.questions.most_probable import MostProbable
+from anyorder.questions.rules import Rules, parse_rules
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
 from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
@@ -54,12 +56,16 @@ class TableModel(FittedModel):
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
     @overload
-    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional: ...
+    def given(
+        self, evidence: Mapping[str, Any] | None = None, /, *, rules: Sequence[str] | None = None, **more: Any
+    ) -> Conditional: ...
 
     @overload
     def given(self, evidence: IntoDataFrame, /) -> RowConditionals: ...
 
-    def given(self, evidence: Any = None, /, **more: Any) -> Conditional | RowConditionals:
+    def given(
+        self, evidence: Any = None, /, *, rules: Sequence[str] | None = None, **more: Any
+    ) -> Conditional | RowConditionals:
         """Condition on what is known: p(... | evidence). Lazy: nothing runs until a number is asked for.
 
         Not for the effect of setting a column: ``given(x=1)`` describes rows in which x = 1 was seen.
@@ -68,8 +74,12 @@ class TableModel(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers. Or a frame
-            (pandas, polars), each row of which is evidence of its own and a missing cell unknown.
+            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers, and for a column
+            that is called "rules". Or a frame (pandas, polars), each row of which is evidence of its own and a missing
+            cell unknown; its rows are answered without rules.
+        rules
+            Rules between number columns that hold, such as ``["price > rooms"]``: linear comparisons and equations.
+            None for those that the model was fitted with, an empty list for none.
 
         Returns
         -------
@@ -88,8 +98,10 @@ class TableModel(FittedModel):
         if is_frame(evidence):
             if more:
                 raise UserError("evidence is a frame or keywords, not both; put what all rows share into a column")
+            if rules:
+                raise UserError("rules are for one question at a time; for the rows of a frame use fill(rules=...)")
             return RowConditionals(self.core, evidence)
-        return Conditional(self.core, {**(evidence or {}), **more})
+        return Conditional(self.core, {**(evidence or {}), **more}, rules=self._rules(rules))
 
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
@@ -110,7 +122,7 @@ class TableModel(FittedModel):
         >>> model.asking("rooms", "price").sample(3, seed=0).columns.tolist()
         ['rooms', 'price']
         """
-        return Conditional(self.core, asked=names)
+        return Conditional(self.core, asked=names, rules=self._rules(None))
 
     def __getitem__(self, name: str) -> Any:
         """The marginal distribution of one column.
@@ -186,6 +198,35 @@ class TableModel(FittedModel):
         if len(read.values) < len(read.asked) or read.form not in ("", "P"):
             raise UserError(f"prob needs an event, such as 'price > 30 | rooms=6', got {event!r}")
         return self.given(read.evidence).using(draws=draws, seed=seed).prob(read.values)
+
+    def most_probable(
+        self, given: Mapping[str, Any] | None = None, columns: str | Sequence[str] | None = None
+    ) -> MostProbable:
+        """The values of several columns that are most probable together, given what is known.
+
+        For one best value of every cell by itself use :meth:`fill`. Columns that you do not need are better left out:
+        the most probable combination of many is one of very many.
+
+        Parameters
+        ----------
+        given
+            What is known, as in :meth:`given`.
+        columns
+            The columns to complete; all others by default.
+
+        Returns
+        -------
+        MostProbable
+            The values, their log-probability, and whether they are the best for certain: where all columns have levels
+            and the search could be completed.
+
+        Examples
+        --------
+        >>> model.most_probable({"rooms": 6}, columns=["river", "door"]).row["river"]
+        'no'
+        """
+        names = () if columns is None else _names("columns", columns)
+        return Conditional(self.core, given or {}, rules=self._rules(None)).most_probable(*names)
 
     def mutual_information(
         self,
@@ -346,7 +387,9 @@ class TableModel(FittedModel):
         scores = pd.DataFrame({"log_prob": average}, index=table.index)
         return like_input(scores, frame)["log_prob"]
 
-    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+    def sample(
+        self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -357,6 +400,8 @@ class TableModel(FittedModel):
             The same seed gives the same rows.
         holes
             Rows as they would be recorded, missing cells included; needs a model fitted with ``missingness="joint"``.
+        rules
+            Rules between number columns that every row obeys, as in :meth:`given`.
 
         Returns
         -------
@@ -366,10 +411,21 @@ class TableModel(FittedModel):
         --------
         >>> model.sample(5, seed=1).shape
         (5, 4)
+        >>> drawn = model.sample(50, seed=1, rules=["price > 6 * rooms"])
+        >>> bool((drawn["price"] > 6 * drawn["rooms"]).all())
+        True
         """
-        return self.given().sample(n, seed=seed, holes=holes)
+        return self._under(rules).sample(n, seed=seed, holes=holes)
 
-    def fill(self, frame: Any, draws: int | None = None, seed: int = 0, *, unseen: Unseen = "refuse") -> Any:
+    def fill(
+        self,
+        frame: Any,
+        draws: int | None = None,
+        seed: int = 0,
+        *,
+        unseen: Unseen = "refuse",
+        rules: Sequence[str] | None = None,
+    ) -> Any:
         """Fill the unknown cells of a table; known cells come back as they are.
 
         For analyses take ``draws``: a table filled by means understates every variance. Combine results of several
@@ -385,6 +441,8 @@ class TableModel(FittedModel):
             Decides the draws.
         unseen
             With ``"missing"`` levels never seen in training come back as they are, and the model does not hear of them.
+        rules
+            Rules between number columns that every filled row obeys, as in :meth:`given`.
 
         Returns
         -------
@@ -400,8 +458,9 @@ class TableModel(FittedModel):
         """
         table = as_pandas(frame)
         if draws is None:
-            return like_input(fill_point(self.core, table, unseen), frame)
-        return [like_input(filled, frame) for filled in fill_draws(self.core, table, draws, seed, unseen)]
+            return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
+        filled = fill_draws(self.core, table, draws, seed, unseen, self._rules(rules))
+        return [like_input(one, frame) for one in filled]
 
     def predict(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
         """The best value of one column in every row, given the known cells of the others.
@@ -498,8 +557,8 @@ class TableModel(FittedModel):
         Examples
         --------
         >>> dearer = held_out.assign(price=held_out["price"] + 20)
-        >>> brief = {"trees": {"rounds": 5}}
-        >>> newer = model.update(dearer, config=brief, seed=0)
+        >>> brief = {"training": {"steps": 10, "minutes": None}, "trees": {"rounds": 5}}
+        >>> newer = model.update(dearer, minutes=None, config=brief, seed=0)
         >>> newer.card["updates"][-1]["taken"]
         True
         >>> bool(newer.log_prob(dearer).mean() > model.log_prob(dearer).mean())
@@ -696,6 +755,19 @@ class TableModel(FittedModel):
         5
         """
         return decompress_table(self.core, data)
+
+    def _under(self, rules: Sequence[str] | None) -> Conditional:
+        return Conditional(self.core, rules=self._rules(rules))
+
+    def _rules(self, texts: Sequence[str] | None) -> Rules | None:
+        """These rules, or those that the model was fitted with."""
+        said = self.card.get("arguments", {}).get("rules", []) if texts is None else texts
+        return Rules(parse_rules(said, self.schema), self.core.encoding) if said else None
+
+    def _check(self) -> None:
+        if not isinstance(said := self.card.get("arguments", {}).get("rules", []), list):
+            raise UserError(f"arguments.rules: expected a list, got {said!r:.80}")
+        self._rules(None)
 
     def _warn_outside(self, table: pd.DataFrame, asked: np.ndarray) -> None:
         """A bound that was guessed from the training rows must not rule out later ones without a word."""

@@ -49,6 +49,7 @@ SECONDS_TO_BEND = 0.02  # a column to normal scores
 BENDING = 0.2  # of the budget at most: then columns are only scaled
 OPERATIONS = 2e10  # of one core in a second, multiplying matrices,
 EXPERT_OPERATIONS = 4e9  # and factoring one for each row
+SECONDS_A_QUESTION = 5e-4  # by which members are weighed: trees and lines answer it too
 FEWEST_STEPS = 150  # that a network should come to
 FEWEST_ROWS = 16  # of a batch
 VALIDATION = 0.02  # of a network's time, for one validation
@@ -74,7 +75,8 @@ class Job:
     def budget(self) -> Budget:
         """The time that is left."""
         minutes = self.options.training.minutes
-        return Budget(self.run.began, None if minutes is None else 60 * minutes)
+        weighing = SECONDS_A_QUESTION * asked_of(len(self.schema))
+        return Budget(self.run.began, None if minutes is None else 60 * minutes, weighing=weighing)
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,8 @@ class Race:
             spent=0.0,
         )
         job.budget.before += one.progress.seconds
-        job.budget.weighing = max(job.budget.weighing, 3 * answering * asked_of(len(job.schema)))
+        wide = (SECONDS_A_QUESTION + 3 * answering) * asked_of(len(job.schema))
+        job.budget.weighing = max(job.budget.weighing, wide)
         return one
 
 

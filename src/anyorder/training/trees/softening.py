@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from anyorder.heads import Binned, Head
+from anyorder.heads import Head
 from anyorder.heads.bank import HeadBank
 from anyorder.model import AnyOrderModel
 from anyorder.training.rows import Rows
@@ -28,11 +28,7 @@ NOISE = 0.5  # standard errors that a blur may lose against the best
 
 def softened(head: Head, blur: float) -> Head:
     """The head with soft edges between its bins, if it has any."""
-
-    def soft(family: Head, _: object) -> Head:
-        return family.blurred(blur) if isinstance(family, Binned) else family
-
-    return head.with_family(soft, np.zeros(0))
+    return head.with_family(lambda family, _: family.blurred(blur), np.zeros(0))
 
 
 @torch.no_grad()

@@ -1,0 +1,38 @@
+"""The boosted regressions of a table: one set for every fold."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from anyorder.modalities.tables.forest import without_order
+from anyorder.modalities.tables.race import Encoded, Job
+from anyorder.model import AnyOrderModel, layout_of
+from anyorder.protocols import protocols
+from anyorder.training.blending import Member
+from anyorder.training.linear import linear_head
+from anyorder.training.progress import trees_bar
+from anyorder.training.trees.options import Clock
+from anyorder.training.trees.regressing import fit_regressions
+
+
+def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], bool]) -> Member:
+    """Regressions of all columns, within so many seconds; ``stop`` tells of Ctrl-C."""
+    deadline = None if math.isinf(seconds) else time.monotonic() + seconds
+    heads = [linear_head(head) for head in table.heads()]
+    folds = range(len(job.folds))
+    with trees_bar(job.run.progress, len(heads)) as advance:
+        networks = fit_regressions(
+            heads,
+            layout_of(table.encoding.schema, heads),
+            without_order(table.encoding),
+            [table.training(fold) for fold in folds],
+            [table.held_out(fold) for fold in folds],
+            seed=job.run.seed,
+            clock=Clock(len(heads), deadline, stop),
+            advance=advance,
+        )
+    protocol = protocols.build(job.options.protocol)
+    parts = [AnyOrderModel(table.encoding, network, heads, protocol).eval() for network in networks]
+    return Member("regressions", parts, parts)
