@@ -28,8 +28,8 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
-from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.bounded import BoundedDistribution
+from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.histograms import Joins, with_fewest
 from anyorder.support.checks import inside, whole
 from anyorder.support.roots import crossing_by_sections, least_index
