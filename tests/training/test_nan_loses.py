@@ -75,6 +75,6 @@ def test_a_member_of_a_blend_has_no_say_where_it_answers_nan(label: str, monkeyp
 
 
 def test_a_variable_that_nobody_can_score_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_nan(monkeypatch, {"neural", "trees", "linear"})
+    with_nan(monkeypatch, {"neural", "trees", "linear", "regressions"})
     with pytest.raises(UserError, match="held-out cells of a;"):
         ao.fit(table(), engine="auto", config=QUICK)
