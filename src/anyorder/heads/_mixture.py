@@ -112,7 +112,8 @@ class MixtureHead(Head):
     deviation: ClassVar[float]  # the scale at which a component has unit standard deviation, or about that
 
     components: int
-    reach: float | None = field(default=None, kw_only=True)  # of the column, in model units; None: without limits
+    # Of the column, in model units; None: without limits.
+    reach: float | None = field(default=None, kw_only=True, metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()

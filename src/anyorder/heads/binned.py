@@ -449,7 +449,7 @@ class Binned(Head):
     edges: tuple[float, ...] = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5)
     warp: Warp | Mapping[str, Any] | None = None
     lattice: Lattice | Mapping[str, Any] | None = None
-    blur: float = 0.0
+    blur: float = field(default=0.0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -218,7 +218,7 @@ class Bounded(Head):
     base: Head
     low: float | None = None
     high: float | None = None
-    firm: bool = True
+    firm: bool = field(default=True, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Head) or self.base.levels:

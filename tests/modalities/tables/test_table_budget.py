@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from anyorder.modalities.tables.budget import WEIGHING, Budget
+from anyorder.modalities.tables.budget import WEIGHING, TimeBudget
 
 
 def test_time_passes_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
     monkeypatch.setattr("time.monotonic", lambda: now)
-    budget = Budget(began=100.0, whole=60.0)
+    budget = TimeBudget(began=100.0, whole=60.0)
     assert budget.left == pytest.approx(60 * (1 - WEIGHING))
     budget.before = 20.0  # an earlier run
     assert budget.left == pytest.approx(60 * (1 - WEIGHING) - 20)
@@ -25,10 +25,10 @@ def test_time_passes_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_weighing_has_what_it_needs_but_never_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.monotonic", lambda: 0.0)
-    assert Budget(began=0.0, whole=60.0, weighing=10.0).left == pytest.approx(50.0)
-    assert Budget(began=0.0, whole=60.0, weighing=100.0).left == pytest.approx(45.0)
+    assert TimeBudget(began=0.0, whole=60.0, weighing=10.0).left == pytest.approx(50.0)
+    assert TimeBudget(began=0.0, whole=60.0, weighing=100.0).left == pytest.approx(45.0)
 
 
 def test_without_a_limit_there_is_no_clock() -> None:
-    budget = Budget(began=0.0, whole=None)
+    budget = TimeBudget(began=0.0, whole=None)
     assert budget.left == math.inf and not budget.late(1.0)

@@ -15,7 +15,7 @@ LEAST_WEIGHING = 0.3  # seconds
 
 
 @dataclass
-class Budget:
+class TimeBudget:
     """``whole`` seconds from ``began`` on (None: no limit); ``before``: what an earlier run has spent of them."""
 
     began: float

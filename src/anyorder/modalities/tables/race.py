@@ -21,7 +21,7 @@ from anyorder.heads import Head
 from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.modalities.fit import Run, trainer
-from anyorder.modalities.tables.budget import Budget
+from anyorder.modalities.tables.budget import TimeBudget
 from anyorder.modalities.tables.folds import Folds, divide
 from anyorder.modalities.tables.heads import head_for
 from anyorder.modalities.tables.options import TableOptions
@@ -72,11 +72,11 @@ class Job:
         return divide(self.options, self.schema, self.table, self.run.seed)
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> TimeBudget:
         """The time that is left."""
         minutes = self.options.training.minutes
         weighing = SECONDS_A_QUESTION * asked_of(len(self.schema))
-        return Budget(self.run.began, None if minutes is None else 60 * minutes, weighing=weighing)
+        return TimeBudget(self.run.began, None if minutes is None else 60 * minutes, weighing=weighing)
 
 
 @dataclass(frozen=True)
