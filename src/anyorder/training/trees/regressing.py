@@ -4,6 +4,9 @@ LightGBM's regression $m_i$ of a number grows as long as held-out cells gain. Wh
 $r = x_i - m_i(x_e)$, teaches a second one, $\log \sigma_i$ from $\log |r|$, fold by fold from the residuals of the
 other folds; what is left then, $r / \sigma_i$, is a mixture of normals. A single split has no other folds: there one
 scale serves all. Levels are a softmax regression by trees, from their marginal on.
+
+That a cell is missing must not count as evidence, but trees can tell a hole from a number. So where the holes of a
+column go with the target, rows with such a hole are left out, or, if these are most rows, the column is.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.heads import Head
@@ -38,6 +41,7 @@ LEAVES, LEAST_ROWS = 15, 3
 SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
 CLASS_LEAVES, CLASS_ROWS = 8, 10
 CLEAREST = 1e-4  # the least scale, by the deviation of the number: also what is added to a residual of zero
+CHANCE = 4.0  # standard deviations by which the holes of a column may go with the target
 NOTHING = TreeArrays.none()
 
 
@@ -47,6 +51,31 @@ class _Cells:
 
     inputs: Float[np.ndarray, "cells inputs"]
     values: Float[np.ndarray, " cells"]
+
+    def without_telling_holes(self, levels: int) -> _Cells:
+        """Those cells by whose rows' holes nothing is told of them; ``levels`` of the variable, 0 for a number."""
+        columns = self.inputs[:, :-1]  # the last one is the count of those that are known
+        holes = np.isnan(columns)
+        telling = np.flatnonzero(_told_by(holes, self.values, levels))
+        inputs, keep = columns.copy(), np.ones(len(columns), dtype=bool)
+        for column in telling[np.argsort(holes[:, telling].sum(axis=0))]:
+            fewer = keep & ~holes[:, column]
+            if fewer.sum() >= len(columns) / 2:
+                keep = fewer
+            else:
+                inputs[:, column] = np.nan
+        return _Cells(with_count(inputs[keep]), self.values[keep])
+
+
+def _told_by(holes: Bool[np.ndarray, "cells columns"], values: np.ndarray, levels: int) -> Bool[np.ndarray, " columns"]:
+    """Which columns' holes go with the values, by more than ``CHANCE`` standard deviations of chance."""
+    # Ranks of numbers, so that no single value decides.
+    marks = values[:, None] == np.arange(levels) if levels else np.argsort(np.argsort(values))[:, None]
+    count = holes.sum(axis=0)
+    centred = (marks - marks.mean(axis=0)) / np.maximum(marks.std(axis=0), 1e-12)
+    spread = np.sqrt(np.maximum(count * (len(values) - count) / max(len(values), 1), 1e-12))
+    told: Bool[np.ndarray, " columns"] = (np.abs(centred.T @ holes) / spread).max(axis=0, initial=0.0) > CHANCE
+    return told & (count > 0) & (count < len(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +151,7 @@ class _Job:
     def fitted(self) -> list[_Regression]:
         over = self.clock.begin()
         cells, judged = ([self._cells(rows) for rows in part] for part in (self.training, self.held_out))
+        cells = [own.without_telling_holes(self.head.levels) for own in cells]
         return (self._levels if self.head.levels else self._numbers)(cells, judged, over)
 
     def _levels(self, cells: Sequence[_Cells], judged: Sequence[_Cells], over: Callable[[], bool]) -> list[_Regression]:
@@ -261,8 +291,8 @@ class _Job:
             known[:, self.partners[self.index]] = False
         known = recorded(known, observed[sources], self.partners)
         values = rows.values.cpu()[sources].double()
-        inputs = with_count(values.where(known, torch.nan).numpy())
-        return _Cells(inputs, values[:, self.index].numpy())
+        inputs = values.where(known, torch.nan).numpy()
+        return _Cells(with_count(inputs), values[:, self.index].numpy())
 
 
 def _squares(told: np.ndarray, truth: np.ndarray) -> float:
