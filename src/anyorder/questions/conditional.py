@@ -76,7 +76,7 @@ class OrderSpread:
 
     @property
     def left(self) -> float:
-        """The same over pairs of opposite orders, each averaged: what is left of it in :meth:`Conditional.log_prob`."""
+        """The deviation over pairs of opposite orders, each averaged: how :meth:`Conditional.log_prob` answers."""
         each = np.array(self.log_probs)[: len(self.log_probs) // 2 * 2].reshape(-1, 2)
         return float(np.std(np.logaddexp.reduce(each, axis=1))) if len(each) else 0.0
 
@@ -227,7 +227,7 @@ class Conditional:
         )
 
     def by_parts(self) -> list[Conditional]:
-        """The same question to each part of the model, if it was fitted in folds: what its doubt is made of.
+        """This question to each part of the model, if it was fitted in folds: what its doubt is made of.
 
         Returns
         -------

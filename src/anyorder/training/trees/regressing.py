@@ -74,8 +74,9 @@ def _told_by(holes: Bool[np.ndarray, "cells columns"], values: np.ndarray, level
     count = holes.sum(axis=0)
     centred = (marks - marks.mean(axis=0)) / np.maximum(marks.std(axis=0), 1e-12)
     spread = np.sqrt(np.maximum(count * (len(values) - count) / max(len(values), 1), 1e-12))
-    told: Bool[np.ndarray, " columns"] = (np.abs(centred.T @ holes) / spread).max(axis=0, initial=0.0) > CHANCE
-    return told & (count > 0) & (count < len(values))
+    strength = (np.abs(centred.T @ holes) / spread).max(axis=0, initial=0.0)
+    told: Bool[np.ndarray, " columns"] = (strength > CHANCE) & (count > 0) & (count < len(values))
+    return told
 
 
 @dataclass(frozen=True, eq=False)
