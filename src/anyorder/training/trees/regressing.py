@@ -288,8 +288,9 @@ class _Job:
         sources = sources[:: -(-len(sources) // MOST_CELLS) or 1]
         known = torch.ones(len(sources), observed.shape[1], dtype=torch.bool)
         known[:, self.index] = False
-        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
-            known[:, self.partners[self.index]] = False
+        for column, partner in enumerate(self.partners):
+            # Rows know a cell or that it is missing; asked are rows that know both, of which trees know nothing.
+            known[:, max(column, partner)] &= partner < 0
         known = recorded(known, observed[sources], self.partners)
         values = rows.values.cpu()[sources].double()
         inputs = values.where(known, torch.nan).numpy()
