@@ -27,7 +27,7 @@ BEFORE = (
 )
 INTERVIEW = ("interview", "wine.anyorder", "--about", "proline", "--least", "0.05")
 PROMPT = re.compile(r"  (\S+)[^\n]*: $")
-LAST = "goes on) "
+LAST = "continues) "
 
 
 def interview(wine: pd.Series) -> None:
