@@ -81,6 +81,7 @@ def table_cases(model: ao.TableModel) -> dict[str, Case]:
         "next_question": {"about": "price", "draws": 4},
         "prob": {"event": "price > 3 | rooms=3..5"},
         "sample": {},
+        "update": {"frame": frame, "minutes": None, "config": {"training": TRAINING, "trees": {"rounds": 1}}},
     }
     return {name: (getattr(model, name), arguments) for name, arguments in needed.items()}
 

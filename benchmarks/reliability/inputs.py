@@ -46,6 +46,7 @@ PRELOAD = ("torch._dynamo", "pandas", "pyarrow.parquet", "PIL.Image", "matplotli
 PRELOAD += tuple(f"anyorder.modalities.{name}.fit" for name in ("tables", "texts", "images"))
 TRAINING = ("fit", "fit-text", "fit-images")
 TINY = ("--minutes", "0.001", "--preset", "tiny")
+UPDATING = (*TRAINING, "update")  # what takes a budget of time and writes a model
 MODALITY_OF = {"fit": "table", "fit-text": "text", "fit-images": "images"}
 SOURCES = {"table": "table.csv", "text": "text.txt", "images": "images.npy"}
 BESIDE = {"costs": "costs.csv", "queries": "questions.txt", "mask": "mask.png"}
@@ -60,6 +61,7 @@ NEEDED = {
     ("fit-text", "text"): {"preset", "length"},  # one step of the other presets takes seconds
     ("fit-images", "images"): {"preset"},
 }
+COLUMNS = ["price", "rooms", "river"]
 PLAIN: dict[Any, list[str]] = {
     "engine": ["neural", "trees", "auto"],
     "kind": ["rooms=integer", "rooms=continuous", "river=categorical"],
@@ -87,6 +89,8 @@ PLAIN: dict[Any, list[str]] = {
     "reward": ["information", "variance", "error"],
     "look_ahead": ["1", "2"],
     "draws": ["2", "5"],
+    "column": COLUMNS,
+    "quantiles": ["0.5", "0.05,0.95"],
 }
 ANSWERS = b"6\nyes\n22.5\nskip\n" * 3  # what an interview reads
 PLAIN_QUESTIONS = [
@@ -206,7 +210,7 @@ def commands(inputs: Inputs) -> list[str]:
         if option.name in values:
             flag = [inputs.some(option.flags)] if option.flags else []
             words += flag if option.switch else [*flag, values[option.name]]
-    if name in TRAINING:
+    if name in UPDATING:
         words += ["--minutes", minutes]
     return [*words, *extra]
 
@@ -269,6 +273,10 @@ def _without_conflicts(inputs: Inputs, command: str, modality: str, values: dict
                 values.pop(name, None)
     elif "resume" in values:  # there is nothing to resume yet, which is no mistake
         values["checkpoint"] = inputs.out("")
+    if command == "predict" and {"quantiles", "probabilities"} & set(values):  # of a number, of levels
+        values["column"] = "price" if "quantiles" in values else "river"
+        if "quantiles" in values:
+            values.pop("probabilities", None)
     if {"group", "candidates"} & set(values):
         values.pop("given", None)
         values["about"] = "price"
@@ -294,7 +302,7 @@ def _plain(inputs: Inputs, command: str, modality: str, name: str) -> str:
         endings = {"table": ".csv", "text": ".txt", "images": ".png"}
         packed = {"table": ".aor", "text": ".aot"}
         ending = packed.get(modality, ".png") if command == "compress" else endings[modality]
-        return inputs.out(".anyorder" if command in TRAINING else ending)
+        return inputs.out(".anyorder" if command in UPDATING else ending)
     if name == "config":
         return inputs.toml(modality, odd=False)
     if name in WRITTEN:
@@ -304,7 +312,7 @@ def _plain(inputs: Inputs, command: str, modality: str, name: str) -> str:
     if name in BESIDE:
         return inputs.given(BESIDE[name])
     if name in ("question", "about"):
-        return inputs.some(PLAIN_QUESTIONS if name == "question" else ["price", "rooms", "river"])
+        return inputs.some(PLAIN_QUESTIONS if name == "question" else COLUMNS)
     return inputs.some(PLAIN.get((command, name)) or PLAIN.get(name) or ["1", "2", "3"])
 
 

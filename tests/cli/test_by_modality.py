@@ -114,11 +114,11 @@ def test_help_says_whose_an_option_is(app: typer.Typer) -> None:
 
 
 def test_every_face_has_its_commands() -> None:
-    from anyorder.modalities.load import FACES
+    from anyorder.modalities.load import FACES, face_of
 
     assert {one.MODALITY for one in MODALITIES} == set(FACES)
     for one in MODALITIES:
-        assert FACES[one.MODALITY].noun in (one.NOUN, f"a {one.NOUN.removesuffix('s')}")
+        assert face_of(one.MODALITY).noun in (one.NOUN, f"a {one.NOUN.removesuffix('s')}")
         assert all(hasattr(one, command) for command in ("fill", "sample", "score", "info"))
 
 

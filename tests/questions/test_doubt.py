@@ -58,6 +58,7 @@ def test_answers_carry_the_spread_of_the_parts(model: AnyOrderModel) -> None:
         assert found.doubt == pytest.approx(expected[name], rel=1e-5)
         assert f"± {found.doubt:.2g} (exact for this model" in repr(found)
         assert found.to_json()["doubt"] == found.doubt
+    assert Conditional(model).answers()["v0"].mean().doubt == answer.mean().doubt
     assert answer.std().doubt == pytest.approx(0, abs=1e-5)  # the parts agree about it
     assert "± " in repr(answer)
     kept = copy.copy(answer.mean())

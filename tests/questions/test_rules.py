@@ -106,6 +106,8 @@ def test_an_inequality_is_conditioned_on(gaussian: AnyOrderModel) -> None:
     )
     both, one = law.cdf([-1.0, -1.0]), 0.5 * math.erfc((1 - middle) / spread / math.sqrt(2))
     close(under(gaussian, "v0 > v1 + 1").prob("v3 > 1"), both / one, extra=1e-3)
+    ruled = under(gaussian, "v0 > v1")
+    assert ruled.answers("v2")["v2"].mean() == ruled["v2"].mean()
     inside = under(gaussian, "v0 > v1 + 1").prob("v0 > 2")
     drawn = np.random.default_rng(0).multivariate_normal(mean, covariance, 400_000)
     drawn = drawn[drawn[:, 0] > drawn[:, 1] + 1]

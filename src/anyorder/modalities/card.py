@@ -46,10 +46,10 @@ def _version(package: str) -> str:
 
 
 def still_improving(card: Mapping[str, Any]) -> str:
-    """What a card says of a model that was not done when its time was over; nothing of one that was."""
+    """What a card says of a model that was not done when its training ended; nothing of one that was."""
     training = card.get("training", {})
     if not training.get("still_improving"):
         return ""
     gain = training.get("expected_gain")
     more = f"as long again would gain about {gain:.2g} nats a cell" if isinstance(gain, float) else "give it more time"
-    return f"still improving when time ran out: {more}"
+    return f"still improving when training ended: {more}"  # by time or by steps

@@ -68,8 +68,8 @@ class FittedModel:
         Examples
         --------
         >>> model.save(folder / "house.anyorder")
-        >>> ao.load(folder / "house.anyorder")
-        TableModel(4 variables: rooms, river, door, price)
+        >>> ao.load(folder / "house.anyorder").schema.names
+        ('rooms', 'river', 'door', 'price')
         """
         save_model(self.core, self.card, path)
 

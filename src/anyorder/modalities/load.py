@@ -54,8 +54,14 @@ def load(
         raise UserError(
             f"{path} holds a model of the modality {modality!r:.80}, which this release does not know; upgrade anyorder"
         )
-    module, _, name = FACES[modality].rpartition(".")
-    face = getattr(importlib.import_module(f"anyorder.modalities.{module}"), name)
     with reading(str(path)):
-        found: TableModel | TextModel | ImageModel = face.of_file(core, card)
-    return found
+        return face_of(modality).of_file(core, card)
+
+
+def face_of(modality: str) -> type[TableModel | TextModel | ImageModel]:
+    """The class of the models of a modality in :data:`FACES`."""
+    module, _, name = FACES[modality].rpartition(".")
+    face: type[TableModel | TextModel | ImageModel] = getattr(
+        importlib.import_module(f"anyorder.modalities.{module}"), name
+    )
+    return face

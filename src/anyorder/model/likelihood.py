@@ -33,8 +33,14 @@ ORDERS = 2  # over which a table's answers are averaged, if nobody says otherwis
 
 
 def usual_orders(model: AnyOrderModel, orders: int | None = None) -> int:
-    """``orders`` if given; else two where variables are of different kinds, one for characters and pixels."""
-    return whole("orders", orders) if orders is not None else 1 if model.schema.alike else ORDERS
+    """``orders`` if given; else two where variables are of different kinds, one for characters and pixels.
+
+    One also where missingness is modelled: a column learns from the cells that are there, so asked before the columns
+    that its holes depend on, it answers for those cells alone.
+    """
+    if orders is not None:
+        return whole("orders", orders)
+    return 1 if model.schema.alike or model.schema.pairs else ORDERS
 
 
 def order_protocols(model: AnyOrderModel, orders: int, seed: int = 0) -> list[Protocol]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -173,6 +174,11 @@ class LinearNetwork(MaskNetwork):
         for name, tensor in places.items():
             self.register_buffer(name, tensor, persistent=False)
 
+    @cached_property
+    def _indicators(self) -> list[tuple[int, int]]:
+        """Each indicator of missing cells, and its column, which comes before it."""
+        return [(variable, column) for variable, column in enumerate(self.layout.partners) if 0 <= column < variable]
+
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
         if self.covariance.is_meta:
@@ -193,7 +199,13 @@ class LinearNetwork(MaskNetwork):
     def inputs(
         self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
     ) -> tuple[Float[Tensor, "batch inputs"], Bool[Tensor, "batch inputs"]]:
-        """What the predictors are linear in, and which of it is known; anything where it is not."""
+        """What the predictors are linear in, and which of it is known; anything where it is not.
+
+        Beside a value it says nothing more that it was missing, and no row has shown both: only the value counts.
+        """
+        for indicator, column in self._indicators:
+            known = known.clone()
+            known[:, indicator] &= ~known[:, column]
         values = values.double().where(known, 0.0)
         values = torch.where(self.real, values.clamp(self.low, self.high), values)[:, self.owner]
         # In single precision, so that an atom is found again however it was rounded on the way.

@@ -12,7 +12,7 @@ import dataclasses
 import importlib
 import os
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -111,13 +111,14 @@ def describe(component: Any) -> dict[str, Any]:
 
     An option that came ``later`` is left out at its default, so that a component described before is described alike.
     """
-    described: dict[str, Any] = {"name": type(component).name}
-    for field in dataclasses.fields(component):
-        if field.init and field.metadata.get("option", True):
-            value = getattr(component, field.name)
-            if not (field.metadata.get("later") and value == field.default):
-                described[field.name] = _plain(value)
-    return described
+    options = (field for field in dataclasses.fields(component) if field.init and field.metadata.get("option", True))
+    return {"name": type(component).name, **_fields(component, options)}
+
+
+def _fields(part: Any, fields: Iterable[dataclasses.Field[Any]]) -> dict[str, Any]:
+    values = ((field, getattr(part, field.name)) for field in fields)
+    said = ((field, value) for field, value in values if not (field.metadata.get("later") and value == field.default))
+    return {field.name: _plain(value) for field, value in said}
 
 
 def _plain(value: Any) -> Any:
@@ -125,7 +126,7 @@ def _plain(value: Any) -> Any:
         return describe(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # A part without a name (a lattice): the component that holds it knows how to put it together again.
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return _fields(value, dataclasses.fields(value))
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value

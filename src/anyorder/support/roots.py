@@ -113,7 +113,7 @@ def crossing_by_sections(
     *,
     rounds: int = 64,
 ) -> Float[Tensor, "*batch"]:
-    """As :func:`first_crossing`, for a function that also takes points of shape [points, *batch].
+    """The least point at which a function that also takes points of shape [points, *batch] is no longer negative.
 
     Every round looks at points that divide the bracket evenly, which leave a small part of it wherever the function
     jumps, and at points that close in on a guess, which leave next to nothing of it where the function is smooth. The

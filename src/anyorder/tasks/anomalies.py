@@ -38,6 +38,7 @@ from anyorder.variables.missingness import of_columns
 SPARE = 5  # cells looked at for each that is listed, to see which of a row's odd ones is wrong,
 SUSPECTS = 5  # out of no more than so many
 ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
+ROUNDING = 1e-5  # nats by which equal rows may differ, as they are computed beside other ones
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
                 everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
             drawn = everything
         theirs = np.sort(log_prob(model, torch.as_tensor(drawn), Query(evidence, asked), orders=orders))
-        tail[mine] = (1 + np.searchsorted(theirs, nats[mine], side="right")) / (1 + samples)
+        tail[mine] = (1 + np.searchsorted(theirs, nats[mine] + ROUNDING, side="right")) / (1 + samples)
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)
 
 

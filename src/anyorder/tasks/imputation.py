@@ -125,7 +125,7 @@ def _resampled(drawn: np.ndarray, weights: np.ndarray, count: int, seed: int) ->
 
 
 def _most_central(rules: Rules, drawn: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Of the draws of each row, the one nearest to their mean in the columns of the rules."""
+    """The draw of each row that is nearest to the mean of its draws in the columns of the rules."""
     columns = drawn[:, :, rules.columns]
     mean = (weights[:, :, None] * columns).sum(axis=1, keepdims=True)
     distance = ((columns - mean) ** 2).sum(axis=2) + np.where(weights > 0, 0.0, np.inf)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from jaxtyping import Bool, Float
@@ -33,7 +33,7 @@ class Lattice:
     step: float
     count: int | None
     warp: Warp
-    firm: bool = True
+    firm: bool = field(default=True, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if isinstance(self.start, bool) or not (self.step > 0 and math.isfinite(self.step + self.start)):
@@ -47,7 +47,7 @@ class Lattice:
 
     @classmethod
     def read(cls, described: object) -> Lattice:
-        """A lattice as it is, or the one that ``dataclasses.asdict`` took apart, its tuples turned to lists by JSON."""
+        """A lattice as it is, or the one that the description of a component holds, as plain values."""
         if isinstance(described, Lattice):
             return described
         if not isinstance(described, Mapping):

@@ -74,8 +74,9 @@ def _told_by(holes: Bool[np.ndarray, "cells columns"], values: np.ndarray, level
     count = holes.sum(axis=0)
     centred = (marks - marks.mean(axis=0)) / np.maximum(marks.std(axis=0), 1e-12)
     spread = np.sqrt(np.maximum(count * (len(values) - count) / max(len(values), 1), 1e-12))
-    told: Bool[np.ndarray, " columns"] = (np.abs(centred.T @ holes) / spread).max(axis=0, initial=0.0) > CHANCE
-    return told & (count > 0) & (count < len(values))
+    strength = (np.abs(centred.T @ holes) / spread).max(axis=0, initial=0.0)
+    told: Bool[np.ndarray, " columns"] = (strength > CHANCE) & (count > 0) & (count < len(values))
+    return told
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,8 +288,9 @@ class _Job:
         sources = sources[:: -(-len(sources) // MOST_CELLS) or 1]
         known = torch.ones(len(sources), observed.shape[1], dtype=torch.bool)
         known[:, self.index] = False
-        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
-            known[:, self.partners[self.index]] = False
+        for column, partner in enumerate(self.partners):
+            # Rows know a cell or that it is missing; asked are rows that know both, of which trees know nothing.
+            known[:, max(column, partner)] &= partner < 0
         known = recorded(known, observed[sources], self.partners)
         values = rows.values.cpu()[sources].double()
         inputs = values.where(known, torch.nan).numpy()
