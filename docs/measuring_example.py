@@ -25,9 +25,9 @@ BEFORE = (
     "anyorder fit wine.csv -o wine.anyorder --minutes 1 --seed 0",
     'anyorder next wine.anyorder --about cultivar --given "alcohol=12.3" --plot next.png',
 )
-INTERVIEW = ("interview", "wine.anyorder", "--about", "proline", "--least", "0.05")
+INTERVIEW = ("interview", "wine.anyorder", "--about", "proline", "--least", "0.03")
 PROMPT = re.compile(r"  (\S+)[^\n]*: $")
-LAST = "goes on) "
+LAST = "continues) "
 
 
 def interview(wine: pd.Series) -> None:

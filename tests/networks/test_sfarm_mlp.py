@@ -75,12 +75,14 @@ def test_fits_a_table_with_a_gaussian_head() -> None:
     config = {
         "engine": "neural",
         "encoding": "standard",
+        "folds": 1,  # one network, not a blend of one for every fold
         "network": {"name": "sfarm_mlp"},
         "heads": {"continuous": {"name": "gaussian"}},
         "protocol": {"name": "random"},
         "training": {"minutes": None, "steps": 400, "validation_queries": 200},
     }
     model = ao.fit(frame, seed=0, config=config)
+    assert isinstance(model.core.network, SFARMPerceptron)
     assert describe(model.core.heads.of(0))["name"] == "gaussian"
     truth = -0.5 * np.log(2 * np.pi * np.e * (1 - 0.81))
     assert model.log_prob(frame, given=["a"]).mean() == pytest.approx(truth, abs=0.15)

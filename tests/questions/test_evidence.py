@@ -240,12 +240,13 @@ def test_a_spike_on_an_end_counts_whole() -> None:
 def test_an_atom_outside_the_range_is_no_mode(mixed: bool) -> None:
     """Beyond the spike a normal is left, cut to the range: its mode and its least sets are known."""
     variable = Variable("rain", Kind.SPIKED, atoms=(0.0,))
-    encoding = Encoding.fit(pd.DataFrame({"rain": [0.0, 0.0, 0.0, 4.0, 8.0, -3.0]}), Schema((variable,)), "standard")
+    frame = pd.DataFrame({"rain": [0.0, 0.0, 0.0, 4.0, 8.0, 30.0, -3.0]})
+    encoding = Encoding.fit(frame, Schema((variable,)), "standard")
     law = Spiked((encoding.encode_value("rain", 0.0),), Gaussian())(
         torch.tensor([[3.0, 1.0, -0.4]] * 2, dtype=torch.float64)
     )
     low, high, middle = (float(encoding.encode_value("rain", x)) for x in (2.0, 30.0, 2.5))
-    slope = (30.0 - 2.0) / (high - low)  # an affine codec
+    slope = (30.0 - 2.0) / (high - low)  # the codec is straight as far as the data reach
 
     def units(z: float) -> float:
         return 2.0 + slope * (z - low)

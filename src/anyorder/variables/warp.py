@@ -41,6 +41,8 @@ from anyorder.variables.tails import Tail
 COMPARED = 1000  # rows whose pairs choose the kernel width: the matrix of pairs stays at 8 MB
 ONE_WIDTH = 0.5  # in y, where the middle half of a normal column is 1.3 wide: the width before its factor
 FACTORS = 12  # tried on the widths
+# What narrower kernels must gain over wider ones, in standard errors and in nats a row: else wider ones are preferred.
+CLEAR, CHEAP = 1.0, 0.01
 TAIL = 0.05  # share of the rows that counts as a tail, on either side
 SUMMARY = 2048  # order statistics that stand for a longer column when F is evaluated
 LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that follow the data's own extremes
@@ -288,21 +290,27 @@ def _kernel_widths(column: Float[Tensor, " rows"]) -> Float[Tensor, " rows"]:
 
 
 def _factor(column: Float[Tensor, " rows"], width: Float[Tensor, " rows"]) -> tuple[float, float]:
-    """The greatest leave-one-out likelihood over factors 2^(1 - j/2) on all kernel widths, and that factor."""
+    """The greatest leave-one-out likelihood over factors 2^(1 - j/2) on all widths, and the widest that is as good."""
     rows = len(column)
     distance = column[:, None] - column
     # Halving the square of the factor squares every kernel value: one exp serves the whole grid.
     kernel = torch.exp(-0.5 * (distance / (2 * width)).square()).masked_fill(distance == 0, 0.0)
     wide = 1e-2 / float(column[-1] - column[0]) if rows > 1 and column[-1] > column[0] else 1.0
-    best, factor, result = -math.inf, 2.0, 2.0
+    factors, scores = [], []
+    factor = 2.0
     for _ in range(FACTORS):
         # The pseudo-row is a floor: no single isolated value may decide.
-        score = float(torch.log((kernel / width).sum(1) / factor + wide).sum())
-        if score > best:
-            best, result = score, factor
+        scores.append(torch.log((kernel / width).sum(1) / factor + wide))
+        factors.append(factor)
         kernel *= kernel
         factor /= math.sqrt(2)
-    return best, result
+    best = max(range(FACTORS), key=lambda index: float(scores[index].sum()))
+    # Bumps that do not clearly pay are chance: the widest kernels that are no worse than the best ones by much.
+    for index in range(best):
+        loss = scores[best] - scores[index]
+        if float(loss.mean()) <= min(CLEAR * float(loss.std()) / math.sqrt(rows), CHEAP):
+            return float(scores[best].sum()), factors[index]
+    return float(scores[best].sum()), factors[best]
 
 
 class _Smoothed:

@@ -11,6 +11,8 @@ import pytest
 
 import anyorder as ao
 from anyorder.model.leave_out import folds, leave_out
+from anyorder.questions.doubt import jackknife
+from anyorder.variables.folds import folds_of
 
 from commands import refused, run
 from messy_tables import QUICK
@@ -69,11 +71,25 @@ def test_the_card_and_the_file_keep_them(fitted: ao.TableModel, tmp_path: Path) 
     assert again.sample(20, seed=3).equals(fitted.sample(20, seed=3))
 
 
-def test_parts_that_have_left_out_a_fold_keep_to_them(fitted: ao.TableModel) -> None:
-    if folds(fitted.core) > 1:
-        view = ao.TableModel(leave_out(fitted.core, 1), fitted.card)
+def test_parts_that_have_left_out_a_fold_keep_to_them(fitted: ao.TableModel, frame: pd.DataFrame) -> None:
+    assert folds(fitted.core) == 2
+    views = [ao.TableModel(leave_out(fitted.core, fold), fitted.card) for fold in range(2)]
+    for view in views:
         assert view.given(city="city 3")["code"].probs()["c3"] > 0.99
-        assert view["price"].mean() != fitted["price"].mean()
+    found = fitted.given(country="land 1")["price"].mean()
+    each = [float(view.given(country="land 1")["price"].mean()) for view in views]
+    assert each[0] != each[1]
+    assert found.doubt == pytest.approx(jackknife(each), rel=1e-6)
+
+    rows = frame.head(60).copy()
+    rows.loc[7, "code"] = "c0" if rows.loc[7, "code"] != "c0" else "c1"
+    surprise = fitted.surprise(rows)
+    own = folds_of(fitted.core.encoding, rows, 2)
+    for fold, view in enumerate(views):
+        assert 0 < (own == fold).sum() < len(rows)
+        pd.testing.assert_frame_equal(surprise[own == fold], view.surprise(rows[own == fold]), rtol=1e-4, atol=1e-5)
+    first = fitted.anomalies(rows, top=1)[0]
+    assert (first.row, first.column) == (7, "code")
 
 
 def test_the_most_probable_completion_goes_together(
