@@ -125,7 +125,7 @@ def main(
             return float(facts["steps"]) / float(facts["seconds"])
 
         rows += [
-            row(f"fit: {name}", threads, *in_turn(lambda: speed(threads), runs), "steps a second")  # noqa: B023
+            row(f"fit: {name}", threads, *in_turn(lambda: speed(threads), runs), "steps a second")  # noqa: B023 (called at once)
             for threads in counts
         ]
     torch.set_num_threads(2)

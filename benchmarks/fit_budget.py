@@ -49,7 +49,7 @@ def fitted(frame: pd.DataFrame, seconds: float, engine: str = "auto") -> tuple[a
     wall, processor = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = ao.fit(frame, minutes=seconds / 60, engine=engine, seed=0)  # type: ignore[arg-type]
+        model = ao.fit(frame, minutes=seconds / 60, engine=engine, seed=0)  # type: ignore[arg-type]  # its name, as text
     return model, {"seconds": time.perf_counter() - wall, "processor": time.process_time() - processor}
 
 

@@ -17,21 +17,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.networks.base import MaskNetwork
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.class_trees import ClassTrees, scores_of
 from anyorder.networks.parts.halving import Split, check_questions
 from anyorder.networks.parts.lightgbm_text import read_trees
-from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
+from anyorder.networks.parts.tree_arrays import TreeArrays
+from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_of
 from anyorder.support.checks import check_fields, whole
 
 
 @dataclass(eq=False)
-class BoostedTrees(MaskNetwork):
+class BoostedTrees(TreeNetwork):
     """``splits``: each variable's questions; ``trees``: how many trees answer each, 0 where the marginal does.
 
     ``leaves``, ``sets`` and ``words``: how many leaves all of them have, how many of their nodes ask for a set of
@@ -58,24 +58,11 @@ class BoostedTrees(MaskNetwork):
         self.trees = tuple(map(tuple, self.trees)) or tuple((0,) * len(own) for own in self.splits)
         self.atoms = tuple(self.atoms) or (0,) * self.layout.variables
         self._check_options()
-        count = sum(map(sum, self.trees))
-        nodes = self.leaves - count
-        sizes = {
-            "leaf_counts": count,
-            "thresholds": nodes - self.sets,
-            "set_words": self.sets,
-            "set_bits": self.words,
-            "leaf_values": self.leaves,
-        }
-        for name, dtype in DTYPES.items():
-            kind = torch.from_numpy(np.zeros(0, dtype)).dtype
-            self.register_buffer(name, torch.zeros(sizes.get(name, nodes), dtype=kind))
+        self._keep_trees()
         self.marginal: Tensor
         # The log-frequencies of each variable's classes.
         width = max(self.layout.width, 2)  # a yes/no head reads one feature but has two classes
         self.register_buffer("marginal", torch.zeros(self.layout.variables, width, dtype=torch.float64))
-        self._ready: dict[int, ClassTrees] = {}
-        self._by_variable: list[TreeArrays] | None = None
 
     def _check_options(self) -> None:
         check_fields(self, whole={"leaves": 0, "sets": 0, "words": 0}, within={"doubt": "(0, 1)"}, section=self.name)
@@ -94,8 +81,6 @@ class BoostedTrees(MaskNetwork):
             for split, count in zip(own, counts, strict=True):
                 if whole("trees", count, 0) % scores_of(split):
                     raise UserError(f"{count} boosted trees cannot give {scores_of(split)} scores a round")
-        if sum(map(sum, self.trees)) + self.sets > self.leaves:  # every tree has one node less than leaves
-            raise UserError(f"boosted trees: {self.leaves} leaves are too few for the trees and sets of levels")
 
     @classmethod
     def of(
@@ -109,8 +94,8 @@ class BoostedTrees(MaskNetwork):
         """The network that answers each variable's questions with these trees."""
         joined = TreeArrays.joined([part for own in trees for part in own])
         counts = tuple(tuple(len(part.leaf_counts) for part in own) for own in trees)
-        network = cls(layout, tuple(map(tuple, splits)), counts, **_sizes(joined), atoms=tuple(atoms))
-        network.load_state_dict({**_tensors(joined), "marginal": marginal})
+        network = cls(layout, tuple(map(tuple, splits)), counts, **sizes_of(joined), atoms=tuple(atoms))
+        network.load_state_dict({**tensors_of(joined), "marginal": marginal})
         return network
 
     @classmethod
@@ -131,74 +116,20 @@ class BoostedTrees(MaskNetwork):
             start, room = start + length, room - len(text)
         counts = iter([len(part.leaf_counts) for part in found])
         joined = TreeArrays.joined(found)
-        described |= {"trees": [[next(counts) for _ in own] for own in lengths], **_sizes(joined)}
-        return described, {**tensors, **_tensors(joined)}
-
-    def _load_from_state_dict(self, *arguments: Any) -> None:
-        super()._load_from_state_dict(*arguments)
-        self._ready, self._by_variable = {}, None  # those of the trees before
-        if not self.marginal.is_meta:
-            self._arrays().check(self.layout.variables + 1)
-
-    def _arrays(self) -> TreeArrays:
-        return TreeArrays(**{name: self.get_buffer(name).cpu().numpy() for name in DTYPES})
-
-    @property
-    def learned(self) -> tuple[bool, ...]:
-        return tuple(any(own) for own in self.trees)
-
-    def grown(self, variable: int) -> list[TreeArrays]:
-        """The trees of each question about a variable."""
-        by_variable = self._by_variable
-        if by_variable is None:
-            by_variable = self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
-        return by_variable[variable].parts(self.trees[variable])
+        described |= {"trees": [[next(counts) for _ in own] for own in lengths], **sizes_of(joined)}
+        return described, {**tensors, **tensors_of(joined)}
 
     def _of(self, variable: int) -> ClassTrees:
         """The trees of one variable, made ready when it is first asked for.
 
         Threads that come at the same time may each do so: the results are equal, and kept when they are complete.
         """
-        found = self._ready.get(variable)
+        found: ClassTrees | None = self._ready.get(variable)
         if found is None:
             marginal = self.marginal[variable, : max(self.layout.sizes[variable], 2)].cpu().log_softmax(0).numpy()
             found = ClassTrees.of(self.splits[variable], self.grown(variable), marginal, self.doubt)
             self._ready[variable] = found
         return found
-
-    def beside(
-        self,
-        values: Float[Tensor, "batch variables"],
-        known: Bool[Tensor, "batch variables"],
-        prefix: Int[Tensor, "batch prefix"] | None = None,
-    ) -> Float[Tensor, "batch variables width"]:
-        features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, unknown = with_count(seen_by_trees(values, known)), ~known.cpu().numpy()
-        for variable in range(self.layout.variables):
-            rows = np.flatnonzero(unknown[:, variable])
-            if len(rows):
-                here = torch.as_tensor(rows, device=values.device)
-                features[here, variable] = self._answer(inputs[rows], variable).to(features)
-        return features
-
-    def at(
-        self,
-        values: Float[Tensor, "batch variables"],
-        known: Bool[Tensor, "batch variables"],
-        target: Int[Tensor, " batch"],
-        prefix: Int[Tensor, "batch prefix"] | None = None,
-    ) -> Float[Tensor, "batch width"]:
-        inputs, targets = seen_by_trees(values, known), target.cpu().numpy()
-        inputs[np.arange(len(targets)), targets] = np.nan
-        inputs = with_count(inputs)
-        if len(targets) and (targets == targets[0]).all():  # as in most questions
-            return self._answer(inputs, int(targets[0])).to(values)
-        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
-        for variable in np.unique(targets):
-            rows = np.flatnonzero(targets == variable)
-            here = torch.as_tensor(rows, device=values.device)
-            features[here] = self._answer(inputs[rows], int(variable)).to(features)
-        return features
 
     def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""
@@ -212,21 +143,6 @@ class BoostedTrees(MaskNetwork):
         if atoms:
             features[:, :atoms] -= np.logaddexp.reduce(log_probs[:, atoms:], axis=1, keepdims=True)
         return torch.from_numpy(features)
-
-
-def seen_by_trees(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables"]:
-    """What the trees see: NaN where nothing is known."""
-    return np.where(known.cpu().numpy(), values.detach().double().cpu().numpy(), np.nan)
-
-
-def with_count(inputs: Float[np.ndarray, "rows variables"]) -> Float[np.ndarray, "rows more"]:
-    """Beside the cells, how many of them are known.
-
-    What one cell tells depends on what the others tell. A tree that had to find out by asking for each of them in turn
-    would never come to say much about a single known cell.
-    """
-    count = np.count_nonzero(~np.isnan(inputs), axis=1)
-    return np.concatenate([inputs, count[:, None]], axis=1)
 
 
 def lightgbm() -> Any:
@@ -255,11 +171,3 @@ def _inflated(packed: bytes, room: int) -> str:
         return text.decode("ascii")
     except (zlib.error, ValueError) as error:
         raise UserError(f"the trees of this model are damaged ({error}); fit or copy it again") from error
-
-
-def _sizes(trees: TreeArrays) -> dict[str, int]:
-    return {"leaves": len(trees.leaf_values), "sets": len(trees.set_words), "words": len(trees.set_bits)}
-
-
-def _tensors(trees: TreeArrays) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(getattr(trees, name)) for name in DTYPES}

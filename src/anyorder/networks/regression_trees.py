@@ -11,32 +11,29 @@ known (:mod:`anyorder.training.gates`). :mod:`anyorder.training.trees.regressing
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.networks.base import MaskNetwork
-from anyorder.networks.boosted_trees import seen_by_trees, with_count
 from anyorder.networks.layout import Layout
+from anyorder.networks.linear import LARGEST, TO_LOGISTIC
 from anyorder.networks.parts.forest import Forest, forest
-from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
+from anyorder.networks.parts.tree_arrays import TreeArrays
+from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_of
 from anyorder.support.checks import check_fields, whole
 
-LARGEST = 1e30  # of any number that a file may hold here
 COMPONENTS = 3
-TO_LOGISTIC = math.log(math.sqrt(3) / math.pi)  # from a normal's log scale to that of a logistic as broad
 LOCATION, SCALE = 0, 1
 
 
 @dataclass(eq=False)
-class RegressionTrees(MaskNetwork):
+class RegressionTrees(TreeNetwork):
     """``trees``: how many trees the location and the log scale of each number have, or the logits of levels, and 0.
 
     ``leaves``, ``sets`` and ``words``: as in :class:`~anyorder.networks.boosted_trees.BoostedTrees`.
@@ -60,18 +57,7 @@ class RegressionTrees(MaskNetwork):
         self.atoms = tuple(self.atoms) or (0,) * variables
         self.logistic = tuple(self.logistic) or (False,) * variables
         self._check_options()
-        count = sum(map(sum, self.trees))
-        nodes = self.leaves - count
-        sizes = {
-            "leaf_counts": count,
-            "thresholds": nodes - self.sets,
-            "set_words": self.sets,
-            "set_bits": self.words,
-            "leaf_values": self.leaves,
-        }
-        for name, dtype in DTYPES.items():
-            kind = torch.from_numpy(np.zeros(0, dtype)).dtype
-            self.register_buffer(name, torch.zeros(sizes.get(name, nodes), dtype=kind))
+        self._keep_trees()
         self.marginal: Tensor
         self.start: Tensor
         self.low: Tensor
@@ -86,8 +72,6 @@ class RegressionTrees(MaskNetwork):
         self._keep("high", torch.zeros(variables))
         for name in ("shares", "offsets", "log_scales"):  # of the components of each number's residual
             self._keep(name, torch.zeros(variables, COMPONENTS))
-        self._ready: dict[int, Forest | None] = {}
-        self._by_variable: list[TreeArrays] | None = None
 
     def _keep(self, name: str, tensor: Tensor) -> None:
         self.register_buffer(name, tensor.double())
@@ -108,8 +92,6 @@ class RegressionTrees(MaskNetwork):
                 raise UserError(f"regression trees: {trees} trees for {levels} levels, {size} features, {atoms} atoms")
             if not levels and size - atoms != 3 * COMPONENTS:
                 raise UserError(f"regression trees: a number has {3 * COMPONENTS} features, got {size - atoms}")
-        if sum(map(sum, self.trees)) + self.sets > self.leaves:  # every tree has one node less than leaves
-            raise UserError(f"regression trees: {self.leaves} leaves are too few for the trees and sets of levels")
 
     @classmethod
     def of(
@@ -125,80 +107,34 @@ class RegressionTrees(MaskNetwork):
         network = cls(
             layout,
             tuple((len(location.leaf_counts), len(scale.leaf_counts)) for location, scale in trees),
-            len(joined.leaf_values),
-            len(joined.set_words),
-            len(joined.set_bits),
-            tuple(atoms),
-            tuple(logistic),
+            **sizes_of(joined),
+            atoms=tuple(atoms),
+            logistic=tuple(logistic),
         )
-        network.load_state_dict({**{name: torch.from_numpy(getattr(joined, name)) for name in DTYPES}, **laws})
+        network.load_state_dict({**tensors_of(joined), **laws})
         return network
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
-        self._ready, self._by_variable = {}, None  # those of the trees before
         if self.start.is_meta:
             return
-        self._arrays().check(self.layout.variables + 1)
         for name in ("marginal", "start", "low", "high", "shares", "offsets", "log_scales"):
             if not bool((self.get_buffer(name).abs() <= LARGEST).all()):
                 raise UserError(f"regression trees: {name} must hold finite numbers")
         if not bool((self.low <= self.high).all()):
             raise UserError("regression trees: the ends of log scales must increase")
 
-    def _arrays(self) -> TreeArrays:
-        return TreeArrays(**{name: self.get_buffer(name).cpu().numpy() for name in DTYPES})
-
-    @property
-    def learned(self) -> tuple[bool, ...]:
-        return tuple(any(own) for own in self.trees)
-
     def _forest(self, variable: int) -> Forest | None:
         """The trees of one variable, made ready when it is first asked for; equal ones if threads do so at once."""
         if not any(self.trees[variable]):
             return None
-        found = self._ready.get(variable)
+        found: Forest | None = self._ready.get(variable)
         if found is None:
-            by_variable = self._by_variable
-            if by_variable is None:
-                by_variable = self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
             size = self.layout.sizes[variable] if self.layout.levels[variable] else 0
             count = sum(self.trees[variable])
             score = np.arange(count) % size if size else np.repeat([LOCATION, SCALE], self.trees[variable])
-            found = self._ready[variable] = forest(by_variable[variable], score, size or 2)
+            found = self._ready[variable] = forest(TreeArrays.joined(self.grown(variable)), score, size or 2)
         return found
-
-    def beside(
-        self,
-        values: Float[Tensor, "batch variables"],
-        known: Bool[Tensor, "batch variables"],
-        prefix: Int[Tensor, "batch prefix"] | None = None,
-    ) -> Float[Tensor, "batch variables width"]:
-        features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, unknown = with_count(seen_by_trees(values, known)), ~known.cpu().numpy()
-        for variable in range(self.layout.variables):
-            rows = np.flatnonzero(unknown[:, variable])
-            if len(rows):
-                here = torch.as_tensor(rows, device=values.device)
-                features[here, variable] = self._answer(inputs[rows], variable).to(features)
-        return features
-
-    def at(
-        self,
-        values: Float[Tensor, "batch variables"],
-        known: Bool[Tensor, "batch variables"],
-        target: Int[Tensor, " batch"],
-        prefix: Int[Tensor, "batch prefix"] | None = None,
-    ) -> Float[Tensor, "batch width"]:
-        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
-        inputs, targets = seen_by_trees(values, known), target.cpu().numpy()
-        inputs[np.arange(len(targets)), targets] = np.nan
-        inputs = with_count(inputs)
-        for variable in np.unique(targets):
-            rows = np.flatnonzero(targets == variable)
-            here = torch.as_tensor(rows, device=values.device)
-            features[here] = self._answer(inputs[rows], int(variable)).to(features)
-        return features
 
     def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""

@@ -60,7 +60,7 @@ def fit(
         The most time to train (2 by default). Ctrl-C stops earlier and keeps the best model so far.
     engine
         ``"neural"``: a network; ``"trees"``: boosted trees, quick and strong on short tables; ``"auto"``, the default:
-        both, blended by how well they do on held-out rows.
+        both, and regressions beside them, blended by how well they do on held-out rows.
     seed
         Decides which rows are held out, the first weights and the order of training; the same seed, the same model.
     kinds

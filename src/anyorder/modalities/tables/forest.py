@@ -18,6 +18,7 @@ from jaxtyping import Float
 from anyorder.heads import Head
 from anyorder.modalities.tables.race import Encoded, Job
 from anyorder.model import AnyOrderModel, layout_of
+from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.protocols import protocols
 from anyorder.training.blending import Member
 from anyorder.training.progress import trees_bar
@@ -49,8 +50,8 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
         growing = shown_within(PLANNED * seconds, jobs, growing)
     protocol = protocols.build(job.options.protocol)
 
-    def model(own: list[Head], network: object) -> AnyOrderModel:
-        return AnyOrderModel(table.encoding, network, own, protocol).eval()  # type: ignore[arg-type]
+    def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
+        return AnyOrderModel(table.encoding, network, own, protocol).eval()
 
     with trees_bar(job.run.progress, (sets if folds > 1 else 1 + sets) * len(heads)) as advance:
         if folds > 1:
@@ -129,7 +130,7 @@ class _Forest:
 
     def grown(
         self, number: int, rows: Rows, trial: TrialTrees, clock: Clock, advance: Callable[[], None]
-    ) -> tuple[list[Head], object]:
+    ) -> tuple[list[Head], BoostedTrees]:
         """The set of this number, grown by the plans of the trial."""
         heads = self._bins(number)
         layout = layout_of(self.encoding.schema, heads)

@@ -22,7 +22,7 @@ ENCODINGS = ("auto", *get_args(WarpName))
 class TableOptions(FitOptions):
     """How to fit a table.
 
-    ``engine``: ``neural``, ``trees``, or ``auto``: both, blended by how well they do on held-out rows.
+    ``engine``: ``neural``, ``trees``, or ``auto``: both and quick regressions, blended by held-out rows.
     ``encoding``: how numbers enter the model: ``standard`` shifts and scales, ``normal_scores`` bends each column to
     a normal and lets the network predict relative to a closed-form Gaussian; ``auto`` tries both and keeps the
     better one on held-out rows. ``trial`` is the share of the budget that each try gets.

@@ -21,11 +21,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from anyorder.heads import Head
-from anyorder.networks.boosted_trees import BoostedTrees, lightgbm, with_count
+from anyorder.networks.boosted_trees import BoostedTrees, lightgbm
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.halving import Split, all_at_once, halves
 from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import TreeArrays
+from anyorder.networks.parts.tree_network import with_count
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
 from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions

@@ -22,10 +22,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from anyorder.heads import Head
-from anyorder.networks.boosted_trees import lightgbm, with_count
+from anyorder.networks.boosted_trees import lightgbm
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import TreeArrays
+from anyorder.networks.parts.tree_network import with_count
 from anyorder.networks.regression_trees import COMPONENTS, RegressionTrees
 from anyorder.training.linear import apart_from_atoms, residual_law
 from anyorder.training.rows import Rows

@@ -1,0 +1,138 @@
+"""Networks that answer with trees: how they keep them, and how rows are put to the trees of each variable.
+
+The trees are kept as plain arrays (:mod:`.tree_arrays`), one buffer for each, and checked when they are loaded. A cell
+that is not known is NaN to them, and beside the cells they see how many are known.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from anyorder.errors import UserError
+from anyorder.networks.base import MaskNetwork
+from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
+
+
+class TreeNetwork(MaskNetwork):
+    """A mask network of trees. A final subclass is a dataclass with the fields below, and answers for one variable.
+
+    ``trees``: how many trees each answer of each variable has. ``leaves``, ``sets`` and ``words``: how many leaves all
+    of them have, how many of their nodes ask for a set of levels, and how many words of 32 bits these sets take.
+    """
+
+    trees: tuple[tuple[int, ...], ...]
+    leaves: int
+    sets: int
+    words: int
+
+    def _keep_trees(self) -> None:
+        """Make the buffers of all trees, once the fields are set and checked one by one."""
+        count = sum(map(sum, self.trees))
+        if count + self.sets > self.leaves:  # every tree has one node less than leaves
+            raise UserError(f"{self.name}: {self.leaves} leaves are too few for {count} trees and {self.sets} sets")
+        nodes = self.leaves - count
+        sizes = {
+            "leaf_counts": count,
+            "thresholds": nodes - self.sets,
+            "set_words": self.sets,
+            "set_bits": self.words,
+            "leaf_values": self.leaves,
+        }
+        for name, dtype in DTYPES.items():
+            kind = torch.from_numpy(np.zeros(0, dtype)).dtype
+            self.register_buffer(name, torch.zeros(sizes.get(name, nodes), dtype=kind))
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what was made of the trees before."""
+        self._ready: dict[int, Any] = {}  # what answers for a variable, made when it is first asked for
+        self._by_variable: list[TreeArrays] | None = None
+
+    def _load_from_state_dict(self, *arguments: Any) -> None:
+        super()._load_from_state_dict(*arguments)
+        self._forget()
+        if not self.get_buffer("leaf_values").is_meta:
+            self._arrays().check(self.layout.variables + 1)
+
+    def _arrays(self) -> TreeArrays:
+        return TreeArrays(**{name: self.get_buffer(name).cpu().numpy() for name in DTYPES})
+
+    @property
+    def learned(self) -> tuple[bool, ...]:
+        return tuple(any(own) for own in self.trees)
+
+    def grown(self, variable: int) -> list[TreeArrays]:
+        """The trees of each answer about a variable."""
+        by_variable = self._by_variable
+        if by_variable is None:
+            by_variable = self._by_variable = self._arrays().parts([sum(own) for own in self.trees])
+        return by_variable[variable].parts(self.trees[variable])
+
+    def beside(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch variables width"]:
+        features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
+        inputs, unknown = with_count(_inputs(values, known)), ~known.cpu().numpy()
+        for variable in range(self.layout.variables):
+            rows = np.flatnonzero(unknown[:, variable])
+            if len(rows):
+                here = torch.as_tensor(rows, device=values.device)
+                features[here, variable] = self._answer(inputs[rows], variable).to(features)
+        return features
+
+    def at(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, "batch variables"],
+        target: Int[Tensor, " batch"],
+        prefix: Int[Tensor, "batch prefix"] | None = None,
+    ) -> Float[Tensor, "batch width"]:
+        inputs, targets = _inputs(values, known), target.cpu().numpy()
+        inputs[np.arange(len(targets)), targets] = np.nan
+        inputs = with_count(inputs)
+        if len(targets) and (targets == targets[0]).all():  # as in most questions
+            return self._answer(inputs, int(targets[0])).to(values)
+        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
+        for variable in np.unique(targets):
+            rows = np.flatnonzero(targets == variable)
+            here = torch.as_tensor(rows, device=values.device)
+            features[here] = self._answer(inputs[rows], int(variable)).to(features)
+        return features
+
+    @abstractmethod
+    def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
+        """Features of one variable, in float64, the width filled up with zeros."""
+
+
+def sizes_of(trees: TreeArrays) -> dict[str, int]:
+    """The fields that say how large the buffers of these trees are."""
+    return {"leaves": len(trees.leaf_values), "sets": len(trees.set_words), "words": len(trees.set_bits)}
+
+
+def tensors_of(trees: TreeArrays) -> dict[str, Tensor]:
+    """The buffers of these trees."""
+    return {name: torch.from_numpy(getattr(trees, name)) for name in DTYPES}
+
+
+def _inputs(values: Tensor, known: Tensor) -> Float[np.ndarray, "batch variables"]:
+    """What the trees see: NaN where nothing is known."""
+    return np.where(known.cpu().numpy(), values.detach().double().cpu().numpy(), np.nan)
+
+
+def with_count(inputs: Float[np.ndarray, "rows variables"]) -> Float[np.ndarray, "rows more"]:
+    """Beside the cells, how many of them are known.
+
+    What one cell tells depends on what the others tell. A tree that had to find out by asking for each of them in turn
+    would never come to say much about a single known cell.
+    """
+    count = np.count_nonzero(~np.isnan(inputs), axis=1)
+    return np.concatenate([inputs, count[:, None]], axis=1)
