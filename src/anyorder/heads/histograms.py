@@ -18,7 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
-from anyorder.heads.binned import BinnedDistribution, Bins
+from anyorder.heads.binned import BinnedDistribution
+from anyorder.heads.bins import Bins
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtureDistribution
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution

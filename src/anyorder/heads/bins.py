@@ -1,0 +1,194 @@
+r"""Bins of a line, with soft edges or hard ones: K densities, each linear between breakpoints.
+
+A fixed warp w carries the line to normal scores, and u = Phi(w(z)) is the share of the marginal below z. B_k is the
+density of bin k in u: a box between its edges, 1 / width_k high, if ``blur`` is 0. Else a trapezoid: from one box to
+the next there is a ramp, over the share ``blur`` of the narrower of the two bins, half of it on either side of the
+edge, so that every bin still holds 1, and bins as probable as they are wide still give the marginal itself. The outer
+bins reach to infinity with the tails of the marginal. On a lattice the same cdf is cut into cells. What the bins alone
+decide (breakpoints, lengths, quadrature rules) is found once, for every distribution over them
+(:mod:`anyorder.heads.binned`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from anyorder.distributions.quadrature import composite
+from anyorder.distributions.tails import log_normal_between
+from anyorder.variables.lattice import Lattice
+from anyorder.variables.warp import Warp
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+APART = 1e-12  # normal scores that are nearer are one: what lies between has no digits
+NARROWEST = 1e-300  # width of a bin, before a number is divided by it
+REACH = 9.0  # normal scores beyond which nothing is left
+GRID = tuple(step / 2 for step in range(-18, 19))  # panels no wider than half a standard deviation
+MOST_POINTS = 4096  # up to so many lattice points are summed; beyond, an integral over the line stands for the sum
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of one variable, the same for every element of a batch: K densities, each linear in u between breakpoints.
+
+    ``breaks`` are normal scores, the outer ones infinite; ``left`` and ``right`` say how high each bin's density in u
+    is at either end of every piece.
+    """
+
+    breaks: Float[Tensor, " breaks"]
+    left: Float[Tensor, "bins pieces"]
+    right: Float[Tensor, "bins pieces"]
+    warp: Warp
+    lattice: Lattice | None
+    cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def parted(cls, edges: tuple[float, ...], warp: Warp, lattice: Lattice | None, blur: float = 0.0) -> Bins:
+        """The bins between ``edges``, in model units."""
+        inner = warp.forward(torch.tensor(edges, dtype=torch.float64))
+        bounds = F.pad(inner, (1, 0), value=-math.inf)
+        bounds = F.pad(bounds, (0, 1), value=math.inf)
+        width = log_normal_between(bounds[:-1], bounds[1:]).exp().clamp(min=NARROWEST)
+        height = 1 / width
+        if not blur:
+            return cls(bounds, height.diag(), height.diag(), warp, lattice)
+        half = blur / 2 * torch.minimum(width[:-1], width[1:])
+        # From the nearer end of (0, 1), where a share has more digits.
+        sign = torch.where(inner > 0, -1.0, 1.0)
+        level = torch.special.ndtr(sign * inner)
+        ramps = torch.stack([sign * torch.special.ndtri(level + step * half) for step in (-1, 1)])
+        ramps = torch.where(inner > 0, ramps.flip(0), ramps)
+        breaks = torch.cat([bounds[:1], ramps.T.reshape(-1), bounds[-1:]]).cummax(0).values
+        pieces = torch.arange(len(breaks) - 1)
+        bin_ = torch.arange(len(width))[:, None]
+        # Pieces are, in turn, the top of a bin and the ramp to the next.
+        left = torch.where((pieces + 0) // 2 == bin_, height[:, None], 0.0)
+        right = torch.where((pieces + 1) // 2 == bin_, height[:, None], 0.0)
+        return cls(breaks, left, right, warp, lattice)
+
+    @classmethod
+    def joined(cls, each: Sequence[Bins]) -> Bins:
+        """The bins of all, in turn; they must share a warp and a lattice."""
+        inner = torch.cat([bins.breaks[1:-1] for bins in each]).sort().values
+        apart = F.pad(inner.diff() > APART * inner[1:].abs().clamp(min=1), (1, 0), value=True)
+        breaks = torch.cat([each[0].breaks[:1], inner[apart], each[0].breaks[-1:]])
+        middle = torch.cat([breaks[1:2] - 1, (breaks[1:-2] + breaks[2:-1]) / 2, breaks[-2:-1] + 1])
+        sides = []
+        for ends in (breaks[:-1], breaks[1:]):
+            parts = []
+            for bins in each:
+                piece = bins.piece(middle)
+                share = bins.share(piece, ends)
+                parts.append(bins.left[:, piece] + (bins.right - bins.left)[:, piece] * share)
+            sides.append(torch.cat(parts))
+        return cls(breaks, sides[0], sides[1], each[0].warp, each[0].lattice)
+
+    @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return len(self.left)
+
+    @cached_property
+    def flat(self) -> bool:
+        """Whether the density in u is constant on every piece."""
+        return torch.equal(self.left, self.right)
+
+    @cached_property
+    def kinks(self) -> tuple[float, ...]:
+        """Where a density of these bins steps or bends, in model units."""
+        return tuple(self.warp.inverse(self.breaks[1:-1]).tolist())
+
+    @cached_property
+    def ends(self) -> Float[Tensor, " breaks"]:
+        """All breakpoints on the line, the outer ones where nothing is left beyond."""
+        return self.warp.inverse(self.breaks.clamp(-REACH, REACH))
+
+    @cached_property
+    def knots(self) -> Float[Tensor, " knots"]:
+        """The normal scores where the warp bends: no rule is accurate across them."""
+        return torch.tensor(self.warp.z, dtype=torch.float64)
+
+    @cached_property
+    def log_lengths(self) -> Float[Tensor, " pieces"]:
+        """The log of how much of u each piece takes."""
+        return log_normal_between(self.breaks[:-1], self.breaks[1:])
+
+    @cached_property
+    def lengths(self) -> Float[Tensor, " pieces"]:
+        return self.log_lengths.exp().masked_fill(self.breaks[:-1] >= self.breaks[1:], 0.0)
+
+    def piece(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
+        """The piece on which each score lies."""
+        return torch.bucketize(score.contiguous(), self.breaks[1:-1].to(score.device), right=True)
+
+    def share(self, piece: Int[Tensor, "*batch"], score: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """How much of a piece, measured in u, lies below a score on it."""
+        start = self.breaks.to(score.device)[piece]
+        inside = score > start
+        log_part = log_normal_between(torch.where(inside, start, -1.0), torch.where(inside, score, 1.0))
+        return (log_part - self.log_lengths.to(score.device)[piece]).exp().masked_fill(~inside, 0.0).clamp(max=1)
+
+    def parts(
+        self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]
+    ) -> tuple[Float[Tensor, "*batch pieces"], Float[Tensor, "*batch pieces"] | float]:
+        """The log of how much of u each piece has between two scores, and where on it the middle of that part lies."""
+        breaks = self.breaks.to(low.device)
+        lower, upper = low[..., None].maximum(breaks[:-1]), high[..., None].minimum(breaks[1:])
+        meets = lower < upper
+        starts, ends = breaks[:-1].expand_as(lower), breaks[1:].expand_as(lower)
+        length = log_normal_between(lower.where(meets, -1.0), upper.where(meets, 1.0)).masked_fill(~meets, -math.inf)
+        if self.flat:
+            return length, 0.5
+        numbers = torch.arange(len(breaks) - 1, device=low.device).expand_as(lower)
+        first = self.share(numbers, lower.where(meets, starts)).masked_fill(lower <= starts, 0.0)
+        last = self.share(numbers, upper.where(meets, ends)).masked_fill(upper >= ends, 1.0)
+        return length, (first + last) / 2
+
+    def held(self, low: Float[Tensor, " points"], high: Float[Tensor, " points"]) -> Float[Tensor, "bins points"]:
+        """How much of each bin lies between two scores."""
+        length, middle = self.parts(low, high)
+        length = length.exp()
+        return self.left @ (length * (1 - middle)).T + self.right @ (length * middle).T
+
+    def held_within(self, low: float, high: float) -> Float[Tensor, " bins"]:
+        """How much of each bin lies between two model values; kept, since a column is always asked for its bounds."""
+        if (low, high) not in self.cuts:
+            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64))
+            self.cuts[low, high] = self.held(ends[:1], ends[1:])[:, 0]
+        return self.cuts[low, high]
+
+    @cached_property
+    def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"], Float[Tensor, " nodes"]]:
+        """Points on the line, the weight of each under each bin's own distribution, and under the marginal."""
+        points = self._points() if self.lattice is not None else None
+        if points is not None:
+            assert self.lattice is not None
+            lower, upper = (self.warp.forward(edge) for edge in self.lattice.cell(points))
+            inside = self.held(lower, upper)
+            return points, inside / inside.sum(dim=1, keepdim=True), torch.ones_like(points)
+        breaks = torch.cat([self.breaks[1:-1], self.knots, torch.tensor(GRID, dtype=torch.float64)])
+        nodes, weights = composite(breaks.clamp(-REACH, REACH))
+        mass = weights * torch.exp(-0.5 * nodes.square() - HALF_LOG_TWO_PI)
+        piece = self.piece(nodes)
+        density = self.left[:, piece] + (self.right - self.left)[:, piece] * self.share(piece, nodes)
+        inside = mass * density
+        return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
+
+    def _on_lattice(self, z: Tensor) -> Tensor:
+        return z if self.lattice is None else self.lattice.nearest(z)
+
+    def _points(self) -> Tensor | None:
+        """All points of the lattice that can be drawn, if they are few."""
+        assert self.lattice is not None
+        ends = self.warp.inverse(torch.tensor([-REACH, REACH], dtype=torch.float64))
+        first, last = self.lattice.index(ends).tolist()
+        if last - first >= MOST_POINTS:
+            return None
+        return self.lattice.at(torch.arange(first, last + 1, dtype=torch.float64))
