@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from anyorder.modalities.texts.model import TextModel
     from anyorder.questions.answer import Answer
     from anyorder.questions.batch import RowAnswers, RowConditionals
-    from anyorder.questions.conditional import Conditional, OrderSpread
+    from anyorder.questions.conditional import Conditional
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
+    from anyorder.questions.joint import OrderSpread
     from anyorder.questions.most_probable import MostProbable
     from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
@@ -69,7 +70,7 @@ _HOMES = {
     "ImageModel": "modalities.images.model",
     "OneOf": "questions.evidence",
     "MostProbable": "questions.most_probable",
-    "OrderSpread": "questions.conditional",
+    "OrderSpread": "questions.joint",
     "RowAnswers": "questions.batch",
     "RowConditionals": "questions.batch",
     "TableModel": "modalities.tables.model",

@@ -1,84 +1,39 @@
 """Conditional: p(asked | evidence), lazy. Nothing runs until a number is asked for.
 
-The direct chain answers: log p(u | e) is the sum of the steps of *one* chain from e to e + u, so it is always
-normalised (MAC section 5.2). Other orders give other answers, since nothing forces a trained network to be
-coherent; averaging K of them is the log of the mean *probability* (SFARM eq. 14), their spread a diagnostic.
+It holds what is known (:mod:`anyorder.questions.known`) and what is asked, and hands every question on: one variable
+to :mod:`anyorder.questions.answer`, several to :mod:`anyorder.questions.joint`, ranges and events to
+:mod:`anyorder.questions.ranges`, draws to :mod:`anyorder.questions.drawn_rows`.
 """
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.distributions.region import Region, agreement
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
-from anyorder.model.likelihood import log_probs, usual_orders
-from anyorder.model.sampling import draws
-from anyorder.query import Query
+from anyorder.model.likelihood import usual_orders
 from anyorder.questions.answer import Answer
 from anyorder.questions.doubt import parts_of, with_doubt
-from anyorder.questions.estimate import Estimate, weighted_mean
-from anyorder.questions.events import understand
-from anyorder.questions.evidence import Statement, Value, read_statement
-from anyorder.questions.most_probable import MostProbable, most_probable
+from anyorder.questions.drawn_rows import draw_rows
+from anyorder.questions.estimate import Estimate
+from anyorder.questions.evidence import Statement
+from anyorder.questions.joint import OrderSpread, log_prob_over, order_spread
+from anyorder.questions.known import Known
+from anyorder.questions.most_probable import MostProbable, completion
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
-from anyorder.variables.missingness import blank_holes, with_indicators_along
-from anyorder.variables.schema import Kind
-
-
-@dataclass(frozen=True)
-class OrderSpread:
-    """The log-probability of the same values along several orders, in nats: how much an answer depends on the order.
-
-    Made by :meth:`Conditional.order_spread`.
-
-    Parameters
-    ----------
-    log_probs
-        One number an order; the first is that of the model's own order.
-
-    Examples
-    --------
-    >>> spread = model.given(rooms=6).order_spread(price=40.0, river="yes", orders=4)
-    >>> len(spread.log_probs), spread.deviation >= 0
-    (4, True)
-    >>> min(spread.log_probs) <= spread.average <= max(spread.log_probs)
-    True
-    """
-
-    log_probs: tuple[float, ...]
-
-    @property
-    def average(self) -> float:
-        """The log of the mean probability."""
-        return float(np.logaddexp.reduce(self.log_probs)) - math.log(len(self.log_probs))
-
-    @property
-    def deviation(self) -> float:
-        """The standard deviation over orders: 0 for a coherent model."""
-        return float(np.std(self.log_probs))
-
-    @property
-    def left(self) -> float:
-        """The deviation over pairs of opposite orders, each averaged: how :meth:`Conditional.log_prob` answers."""
-        each = np.array(self.log_probs)[: len(self.log_probs) // 2 * 2].reshape(-1, 2)
-        return float(np.std(np.logaddexp.reduce(each, axis=1))) if len(each) else 0.0
 
 
 class Conditional:
@@ -126,25 +81,16 @@ class Conditional:
         self.evidence = dict(evidence or {})
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         check_room("draws", self.draws, model.variables)
-        # What an earlier question has read already comes along with it, so that nothing is read twice.
-        self._statements = {
-            name: read_statement(model.encoding.codec(name), said)
-            if _read is None or name not in _read
-            else _read[name]
-            for name, said in self.evidence.items()
-        }
-        found = _together(model, self._statements, self.evidence)
-        self._encoded = {index: said for index, said in found.items() if not isinstance(said, Region)}
-        self._regions = {index: said for index, said in found.items() if isinstance(said, Region)}
+        self._known = Known(model, self.evidence, _read)
         for name in asked or ():
-            if model.schema.index(name) in self._encoded:
+            if model.schema.index(name) in self._known.values:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
         self.asked = asked
         # Rules about what is known already are checked once; what they say of the rest needs draws.
         self.rules = self._rules = rules or None
         if self._rules is not None:
-            self._check_rules(self._rules)
-            if all(column in self._encoded for column in self._rules.columns):
+            self._known.check(self._rules)
+            if all(column in self._known.values for column in self._rules.columns):
                 self._rules = None
 
     def __repr__(self) -> str:
@@ -172,8 +118,8 @@ class Conditional:
         p(... | rooms=6, river='yes')
         """
         added = {**(evidence or {}), **more}
-        read = {name: said for name, said in self._statements.items() if name not in added}
-        return self._with({**self.evidence, **added}, self.asked, read)
+        read = {name: said for name, said in self._known.statements.items() if name not in added}
+        return self._again(evidence={**self.evidence, **added}, _read=read)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about these variables only; the others are marginalised out.
@@ -195,7 +141,7 @@ class Conditional:
         >>> model.given(rooms=6).asking("river", "price").sample(3, seed=0).shape
         (3, 3)
         """
-        return self._with(self.evidence, names, self._statements)
+        return self._again(asked=names)
 
     def using(self, *, draws: int | None = None, seed: int | None = None) -> Conditional:
         """Choose the draws that stand for ranges; without ranges, answers do not change.
@@ -222,9 +168,7 @@ class Conditional:
         True
         """
         draws, seed = self.draws if draws is None else draws, self.seed if seed is None else seed
-        return Conditional(
-            self.model, self.evidence, self.asked, draws=draws, seed=seed, rules=self.rules, _read=self._statements
-        )
+        return self._again(draws=draws, seed=seed)
 
     def by_parts(self) -> list[Conditional]:
         """This question to each part of the model, if it was fitted in folds: what its doubt is made of.
@@ -238,18 +182,7 @@ class Conditional:
         >>> len(model.given(rooms=6).by_parts()) >= 0
         True
         """
-        return [
-            Conditional(
-                part,
-                self.evidence,
-                self.asked,
-                draws=self.draws,
-                seed=self.seed,
-                rules=self.rules,
-                _read=self._statements,
-            )
-            for part in parts_of(self.model)
-        ]
+        return [self._again(model=part) for part in parts_of(self.model)]
 
     def _doubted(self, found: Estimate, ask: Callable[[Conditional], float]) -> Estimate:
         """With the doubt of the parts, which is found when it is asked for."""
@@ -257,17 +190,11 @@ class Conditional:
             return found
         return with_doubt(found, lambda: [ask(part) for part in self.by_parts()])
 
-    def _with(
-        self, evidence: Mapping[str, Any], asked: tuple[str, ...] | None, read: Mapping[str, Statement]
-    ) -> Conditional:
-        return Conditional(self.model, evidence, asked, draws=self.draws, seed=self.seed, rules=self.rules, _read=read)
-
-    def _check_rules(self, rules: Rules) -> None:
-        known = np.array([[column in self._encoded for column in rules.columns]])
-        units = np.array([[rules.value(column, self._encoded.get(column, 0.0)) for column in rules.columns]])
-        for rule, broken in zip(rules.rules, rules.broken(units, known), strict=True):
-            if broken[0]:
-                raise UserError(f"the evidence breaks the rule {str(rule)!r}; change one of them, or leave it out")
+    def _again(self, **changed: Any) -> Conditional:
+        """This question with something else in it; what is read already need not be read again."""
+        kept: dict[str, Any] = {"model": self.model, "evidence": self.evidence, "asked": self.asked}
+        kept |= {"draws": self.draws, "seed": self.seed, "rules": self.rules, "_read": self._known.statements}
+        return Conditional(**(kept | changed))
 
     def __getitem__(self, name: str) -> Answer:
         """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors.
@@ -288,7 +215,7 @@ class Conditional:
         True
         """
         index = self.model.schema.index(name)
-        if index in self._encoded:
+        if index in self._known.values:
             raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
         return self._in_parts(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
 
@@ -319,8 +246,8 @@ class Conditional:
         True
         """
         schema = self.model.schema
-        wanted = names or self.asked or [name for i, name in enumerate(schema.names) if i not in self._encoded]
-        if self.ranged or any(schema.index(name) in self._encoded for name in wanted):
+        wanted = names or self.asked or [name for i, name in enumerate(schema.names) if i not in self._known.values]
+        if self.ranged or any(schema.index(name) in self._known.values for name in wanted):
             return {name: self[name] for name in wanted}
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
@@ -373,14 +300,22 @@ class Conditional:
     def _log_prob(self, wanted: Mapping[str, Any], orders: int, seed: int) -> Estimate:
         if not self.ranged:
             return Estimate(self.order_spread(wanted, orders=orders, seed=seed).average)
-        particles = self._ranged.particles()
-        rows, query = self._wanted(wanted, particles.values, particles.known)
-        nats = np.logaddexp.reduce(log_probs(self.model, rows, query, orders=orders, seed=seed)) - math.log(orders)
-        top = float(nats.max())
-        if top == -math.inf:
-            return Estimate(-math.inf)
-        mean, error = (float(part) for part in weighted_mean(particles.weights, np.exp(nats - top)))
-        return Estimate(top + math.log(mean), error / mean, self._ranged.method)
+        self._check_wanted(wanted)
+        drawn, method = self._ranged.particles(), self._ranged.method
+        return log_prob_over(self.model, drawn, wanted, orders=orders, seed=seed, method=method)
+
+    def _check_wanted(self, wanted: Mapping[str, Any]) -> None:
+        """Refuse to ask for the probability of what is known, or is not asked for."""
+        if not wanted:
+            raise UserError("log_prob needs values, as in log_prob(price=22.0)")
+        for name in wanted:
+            index = self.model.schema.index(name)
+            if self._rules is not None and index in self._rules.columns:
+                raise UserError(f"rules speak of {name!r}; ask for the probability of a range of it instead")
+            if index in self.given_indices:
+                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
+            if self.asked is not None and name not in self.asked:
+                raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
 
     def prob(self, event: str | Mapping[str, Any] | None = None, /, **more: Any) -> Estimate:
         """The probability of an event given the evidence, jointly.
@@ -403,7 +338,7 @@ class Conditional:
         >>> known.prob("price > 30") == known.prob(price=ao.Between(30, None, low_open=True))
         True
         """
-        found = self._ranged.probability(event_of(event, more), self._encoded)
+        found = self._ranged.probability(event_of(event, more), self._known.values)
         return self._doubted(found, lambda part: part.prob(event, **more))
 
     def entropy(self, *names: str) -> Estimate:
@@ -455,18 +390,15 @@ class Conditional:
             raise UserError("the most probable completion is searched without rules; ask given(..., rules=[])")
         schema = self.model.schema
         wanted = names or self.asked or [variable.name for variable in schema.variables if not variable.indicates]
-        asked = [index for index in (schema.index(name) for name in wanted) if names or index not in self._encoded]
+        asked = [index for index in (schema.index(name) for name in wanted) if names or index not in self._known.values]
         for index in asked:
-            if index in self._encoded:
+            if index in self._known.values:
                 raise UserError(f"{schema.names[index]!r} is given; ask for another variable")
-        for index in self._regions.keys() - set(asked):
+        for index in self._known.regions.keys() - set(asked):
             raise UserError(f"{schema.names[index]!r} is known as a range; ask for it too, or give one value")
         if not asked:
             raise UserError("nothing is left to complete: every variable is given")
-        row, known = self._row()
-        values, nats, exact = most_probable(self.model, row, known, asked, self._regions)
-        frame = self.model.encoding.decode(values[None].double().numpy())
-        return MostProbable({schema.names[i]: _plain(frame[schema.names[i]].iloc[0]) for i in asked}, nats, exact)
+        return completion(self.model, *self._row(), asked, self._known.regions)
 
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
@@ -495,20 +427,19 @@ class Conditional:
         """
         if self.ranged:
             raise UserError("the spread over orders is a question about exact evidence; this one has ranges or rules")
-        row, known = self._row()
-        row, query = self._wanted({**(values or {}), **more}, row, known[0])
-        nats = log_probs(self.model, row, query, orders=orders, seed=seed)
-        return OrderSpread(tuple(nats[:, 0].tolist()))
+        wanted = {**(values or {}), **more}
+        self._check_wanted(wanted)
+        return order_spread(self.model, *self._row(), wanted, orders=orders, seed=seed)
 
     @cached_property
     def _ranged(self) -> Ranged:
         """The machinery of ranges, made for the first question that needs it: most never do."""
-        return Ranged(self.model, *self._row(), self._regions, self.draws, self.seed, self._rules)
+        return Ranged(self.model, *self._row(), self._known.regions, self.draws, self.seed, self._rules)
 
     @property
     def ranged(self) -> bool:
         """Whether some of the evidence is a range or a rule, so that answers are estimates."""
-        return bool(self._regions) or self._rules is not None
+        return bool(self._known.regions) or self._rules is not None
 
     @property
     def exact(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
@@ -518,7 +449,7 @@ class Conditional:
     @property
     def given_indices(self) -> frozenset[int]:
         """The variables that the evidence speaks of."""
-        return frozenset(self._encoded) | frozenset(self._regions)
+        return frozenset(self._known.values) | frozenset(self._known.regions)
 
     @property
     def given_places(self) -> frozenset[int]:
@@ -564,26 +495,6 @@ class Conditional:
         check_room("n", n, self.model.variables)
         return self._ranged.rows(n, self.seed)
 
-    def _wanted(
-        self, wanted: Mapping[str, Any], rows: Float[Tensor, "rows variables"], known: Bool[Tensor, " variables"]
-    ) -> tuple[Float[Tensor, "rows variables"], Query]:
-        """The rows with the wanted values in them, and the query that asks for those."""
-        if not wanted:
-            raise UserError("log_prob needs values, as in log_prob(price=22.0)")
-        rows = rows.clone()
-        asked = torch.zeros_like(known)
-        for name, value in wanted.items():
-            index = self.model.schema.index(name)
-            if self._rules is not None and index in self._rules.columns:
-                raise UserError(f"rules speak of {name!r}; ask for the probability of a range of it instead")
-            if index in self._encoded or index in self._regions:
-                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
-            if self.asked is not None and name not in self.asked:
-                raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
-            rows[:, index] = self.model.encoding.encode_value(name, value)
-            asked[index] = True
-        return rows, Query(known.expand(len(rows), -1), asked.expand(len(rows), -1))
-
     def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
         """Draw rows jointly: evidence as given, asked variables drawn, others left out.
 
@@ -611,58 +522,8 @@ class Conditional:
         """
         n, seed = whole("n", n, 0), checked_seed(seed)
         check_room("n", n, self.model.variables)
-        row, known = self._ranged.rows(n, seed) if self.ranged else self._row()
-        asked = ~known
-        if self.asked is not None:
-            asked = torch.zeros_like(known)
-            asked[0, [self.model.schema.index(name) for name in self.asked]] = True
-            asked &= ~known  # a variable with a range is drawn already
-        asked, wanted = with_indicators_along(self.model.schema, known, asked, named=self.asked is not None)
-        query = Query(known.expand(n, -1), asked.expand(n, -1))
-        drawn = draws(self.model, row.expand(n, -1), query, seed=seed, orders=usual_orders(self.model))
-        if holes and not self.model.schema.pairs:
-            raise UserError("the model knows of no holes: fit a table that has some with missingness='joint'")
-        if holes:
-            blank_holes(self.model.schema, drawn, asked[0].numpy())
-        frame = self.model.encoding.decode(drawn)
-        for name, statement in self._statements.items():
-            # A range or set of one value is known exactly as well, and comes out of its encoding.
-            if isinstance(statement, Value) and self.model.schema.index(name) in self._encoded:
-                frame[name] = self._as_column(name, statement.given, n, frame[name])
-        shown = [v.name for i, v in enumerate(self.model.schema.variables) if bool(wanted[0, i])]
-        return frame[shown]
-
-    def _as_column(self, name: str, value: Any, n: int, decoded: pd.Series) -> pd.Series:
-        # What the user gave, not its image under encoding and decoding; text from a command line is read as the kind.
-        if self.model.schema[name].kind is Kind.INTEGER and float(value) != np.rint(float(value)):
-            return pd.Series(float(value), index=decoded.index)  # a fraction among whole numbers
-        return decoded if isinstance(value, str) else pd.Series([value] * n, index=decoded.index).astype(decoded.dtype)
+        rows, known = self._ranged.rows(n, seed) if self.ranged else self._row()
+        return self._known.as_given(draw_rows(self.model, rows, known, self.asked, n, seed, holes=holes))
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
-        values, known = [0.0] * self.model.variables, [False] * self.model.variables
-        for index, value in self._encoded.items():
-            values[index], known[index] = float(value), True
-        return torch.tensor([values], dtype=torch.float64), torch.tensor([known])
-
-
-def _plain(value: Any) -> Any:
-    """A cell as Python has it, where it is a number of NumPy's."""
-    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
-
-
-def _together(
-    model: AnyOrderModel, statements: Mapping[str, Statement], evidence: Mapping[str, Any]
-) -> dict[int, float | Region]:
-    """What is known of every variable that the evidence speaks of: its model value, or the region it lies in."""
-    found: dict[int, float | Region] = {}
-    for name, statement in statements.items():
-        index, known = understand(model.encoding, name, statement, evidence=True)
-        # A column said to be missing speaks of its indicator, which may be named as well.
-        both = agreement(found[index], known) if index in found else known
-        if both is None:
-            raise UserError(
-                f"the evidence contradicts itself about {model.schema.names[index]!r}: {name}={evidence[name]} does "
-                "not agree with the rest of it; leave one of the two out"
-            )
-        found[index] = both
-    return found
+        return self._known.row()

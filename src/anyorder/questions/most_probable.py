@@ -63,6 +63,25 @@ class MostProbable:
     exact: bool
 
 
+def completion(
+    model: AnyOrderModel,
+    row: Float[Tensor, "1 variables"],
+    known: Bool[Tensor, "1 variables"],
+    asked: Sequence[int],
+    regions: Mapping[int, Region] | None = None,
+) -> MostProbable:
+    """The most probable values of the ``asked`` variables, in the units of the data."""
+    values, nats, exact = most_probable(model, row, known, asked, regions)
+    frame = model.encoding.decode(values[None].double().numpy())
+    names = [model.schema.names[index] for index in asked]
+    return MostProbable({name: _plain(frame[name].iloc[0]) for name in names}, nats, exact)
+
+
+def _plain(value: Any) -> Any:
+    """A cell as Python has it, where it is a number of NumPy's."""
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else value
+
+
 @answering
 @torch.no_grad()
 def most_probable(
