@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 import anyorder as ao
 from anyorder.modalities.face import FittedModel
 from anyorder.questions.evidence import Missing
+from anyorder.questions.one_variable import OneVariable
 from anyorder.questions.range_answer import RangedAnswer
 from anyorder.sklearn import TableEstimator
 from anyorder.sklearn.predictor import TablePredictor
@@ -44,7 +45,7 @@ RESULTS = (
     Coherence,
 )
 ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
-BASES = (TableEstimator, TablePredictor)
+BASES = (OneVariable, TableEstimator, TablePredictor)
 CLASSES = (*FACES, *RESULTS, *BASES, *ESTIMATORS)  # every public method of these has an example,
 SHOWN = (
     *RESULTS,

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from anyorder.modalities.texts.fit import fit_text
     from anyorder.modalities.texts.model import TextModel
     from anyorder.questions.answer import Answer
-    from anyorder.questions.batch import RowAnswers, RowConditionals
+    from anyorder.questions.batch import RowConditionals
     from anyorder.questions.conditional import Conditional
     from anyorder.questions.estimate import Estimate
     from anyorder.questions.evidence import MISSING, Between, OneOf
     from anyorder.questions.joint import OrderSpread
     from anyorder.questions.most_probable import MostProbable
+    from anyorder.questions.row_answers import RowAnswers
     from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
@@ -71,7 +72,7 @@ _HOMES = {
     "OneOf": "questions.evidence",
     "MostProbable": "questions.most_probable",
     "OrderSpread": "questions.joint",
-    "RowAnswers": "questions.batch",
+    "RowAnswers": "questions.row_answers",
     "RowConditionals": "questions.batch",
     "TableModel": "modalities.tables.model",
     "TextModel": "modalities.texts.model",

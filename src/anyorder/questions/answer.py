@@ -14,23 +14,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.questions.doubt import doubted, jackknife
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
-from anyorder.support.checks import check_level, checked_seed, inside, whole
+from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.support.checks import inside
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST
-from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.schema import Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
 
-class Answer:
+class Answer(OneVariable):
     """p(variable | evidence): the distribution of one variable, in the units of the data.
 
     Made by indexing: ``model.given(rooms=6)["price"]``. Which questions make sense depends on the kind of the variable:
@@ -151,132 +152,33 @@ class Answer:
         return Estimate(float(at[0])) if single(value) else at
 
     @answering
-    def quantile(self, level: ArrayLike) -> Any:
-        """The least value whose cdf reaches a level, for a variable with an order.
-
-        Parameters
-        ----------
-        level
-            A number from 0 to 1, or a list of them. Whole numbers and times have no quantiles at 0 and 1.
-
-        Returns
-        -------
-        value, or an array for a list
-
-        Examples
-        --------
-        >>> low, high = model.given(rooms=6)["price"].quantile([0.05, 0.95])
-        >>> bool(low < high)
-        True
-        """
-        levels = checked_levels(self.variable, level)
+    def _quantile(self, levels: NDArray[np.float64]) -> Any:
         at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
         values = self._decode(at.double().numpy())
         return values[0] if levels.ndim == 0 else values
 
-    def median(self) -> Any:
-        """The value with half of the probability at or below it, for a variable with an order.
-
-        Returns
-        -------
-        value
-
-        Examples
-        --------
-        >>> price = model.given(rooms=6)["price"]
-        >>> bool(price.median() == price.quantile(0.5))
-        True
-        """
-        return self.quantile(0.5)
-
-    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
-        """The central interval that holds the variable with this probability, for a variable with an order.
-
-        Its level is the model's own word. Where that has to hold however wrong the model is, use
-        :meth:`TableModel.conformal <anyorder.modalities.tables.model.TableModel.conformal>`; where a distribution has
-        several peaks, :meth:`hdi` is shorter.
-
-        Parameters
-        ----------
-        level
-            The probability, between 0 and 1.
-
-        Returns
-        -------
-        tuple
-            Lower and upper end.
-
-        Examples
-        --------
-        >>> price = model.given(rooms=6)["price"]
-        >>> (low, high), (lower, higher) = price.interval(0.5), price.interval(0.9)
-        >>> bool(lower < low < high < higher)
-        True
-        """
-        low, high = self.quantile(central_levels(level))
+    def _interval(self, levels: NDArray[np.float64]) -> tuple[Any, Any]:
+        low, high = self._quantile(levels)
         return low, high
 
     @answering
     @doubted
-    def mean(self) -> Any:
-        """The expectation in the units of the data; a time for a datetime.
-
-        Returns
-        -------
-        Estimate or Timestamp
-
-        Examples
-        --------
-        >>> model.given(rooms=4)["price"].mean() < model.given(rooms=8)["price"].mean()
-        True
-        """
-        check_order(self.variable, "mean", distance=True)
+    def _mean(self) -> Any:
         mean = self._moment(1)
         return as_time(mean, self.variable) if self.variable.kind == "datetime" else Estimate(mean)
 
     @answering
     @doubted
-    def std(self) -> Estimate:
-        """The standard deviation in the units of the data; days for a datetime.
-
-        Returns
-        -------
-        Estimate
-
-        Examples
-        --------
-        >>> model.given(rooms=6)["price"].std() < model["price"].std()
-        True
-        """
-        check_order(self.variable, "std", distance=True)
+    def _std(self) -> Estimate:
         mean = self._moment(1)
         return Estimate(max(self._moment(2, mean), 0.0) ** 0.5)
 
     @answering
     @doubted
-    def probs(self) -> dict[Any, float]:
-        """The probability of each level, or of each atom where the variable is spiked (they do not sum to 1).
-
-        A continuous variable has neither: ask for :meth:`quantile`, :meth:`cdf` or :meth:`pdf`.
-
-        Returns
-        -------
-        dict
-            Probabilities by level. Levels that Python takes for equal (1 and True) are written out as texts.
-
-        Examples
-        --------
-        >>> found = model.given(rooms=6, price=42.0)["river"].probs()
-        >>> sorted(found), abs(sum(found.values()) - 1) < 1e-6
-        (['no', 'yes'], True)
-        """
+    def _probs(self) -> dict[Any, float]:
         if self.variable.atoms:
             atoms = self.log_prob(list(self.variable.atoms))
             return dict(zip(self.variable.atoms, (Estimate(float(np.exp(nats))) for nats in atoms), strict=True))
-        if not self.variable.levels:
-            raise UserError(
-                f"{self.variable.name!r} is {self.kind}: it has no list of levels; ask for quantile, mean or pdf"
-            )
         codes = torch.arange(len(self.variable.levels), dtype=torch.float64)
         at = self._distribution.log_prob(codes[:, None])[:, 0].double().exp().tolist()
         return self._by_level([Estimate(probability) for probability in at])
@@ -288,22 +190,7 @@ class Answer:
         return dict(zip(levels, found, strict=True))
 
     @answering
-    def mode(self) -> Any:
-        """The most probable level or atom; else the point of highest density on a fine grid of quantiles.
-
-        The mode of a density depends on the units and says little about where the mass is; prefer :meth:`median` for
-        numbers.
-
-        Returns
-        -------
-        value
-
-        Examples
-        --------
-        >>> river = model.given(rooms=6, price=36.0)["river"]
-        >>> river.probs()[river.mode()] == max(river.probs().values())
-        True
-        """
+    def _mode(self) -> Any:
         probabilities = self.probs() if self.variable.levels else self._atoms()
         if probabilities:
             return max(probabilities, key=lambda level: probabilities[level])
@@ -468,26 +355,7 @@ class Answer:
         return Estimate(nats - float(shift[0]))
 
     @answering
-    def sample(self, n: int = 1, seed: int = 0) -> Any:
-        """Independent draws of this variable. For rows of several variables use :meth:`Conditional.sample`.
-
-        Parameters
-        ----------
-        n
-            How many.
-        seed
-            The same seed gives the same draws.
-
-        Returns
-        -------
-        array
-
-        Examples
-        --------
-        >>> len(model.given(rooms=6)["price"].sample(5, seed=0))
-        5
-        """
-        n, generator = whole("n", n, 0), torch.Generator().manual_seed(checked_seed(seed))
+    def _sample(self, n: int, generator: torch.Generator) -> Any:
         check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
@@ -515,39 +383,6 @@ class Answer:
 
     def _decode(self, model: NDArray[np.float64], *, recorded: bool = False) -> NDArray[Any]:
         return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=recorded))
-
-
-def check_order(variable: Variable, what: str, *, distance: bool = False) -> None:
-    """Refuse to ask a variable without an order, or without distances, for what needs one."""
-    if distance and variable.kind is Kind.ORDINAL:
-        raise UserError(
-            f"{variable.name!r} is ordinal: its levels have an order but no distance, so no {what}; "
-            "ask for median() or probs()"
-        )
-    if variable.kind in (Kind.CATEGORICAL, Kind.BOOLEAN):
-        raise UserError(
-            f"{variable.name!r} is {variable.kind}: its levels have no order, so no {what}; ask for probs()"
-        )
-
-
-def checked_levels(variable: Variable, level: ArrayLike) -> NDArray[np.float64]:
-    """Levels at which this variable has quantiles, as an array."""
-    check_order(variable, "quantile")
-    try:
-        levels = np.asarray(level, dtype=float)
-    except (TypeError, ValueError):
-        raise UserError(f"quantile levels are numbers between 0 and 1, got {level!r}") from None
-    if not bool(((levels >= 0) & (levels <= 1)).all()):
-        raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
-    if variable.kind in (Kind.INTEGER, Kind.DATETIME) and bool(((levels == 0) | (levels == 1)).any()):
-        raise UserError(f"{variable.name!r} has no least or greatest value; ask for levels inside 0 and 1")
-    return levels
-
-
-def central_levels(level: float) -> tuple[float, float]:
-    """The levels between which the central interval of this probability lies."""
-    check_level(level, "[0, 1]")
-    return (1 - level) / 2, (1 + level) / 2
 
 
 def as_time(days: float, variable: Variable) -> pd.Timestamp:

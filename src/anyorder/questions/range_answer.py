@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from anyorder.distributions.sums import lattice_of
 from anyorder.distributions.weighted import Weighted
-from anyorder.questions.answer import Answer, as_time, central_levels, check_order, single
+from anyorder.questions.answer import Answer, as_time, single
 from anyorder.questions.doubt import doubted
 from anyorder.questions.estimate import Estimate, mean_of, weighted_mean
 from anyorder.questions.highest_density import fine_levels
-from anyorder.support.checks import checked_seed, whole
+from anyorder.questions.one_variable import check_order
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
@@ -37,7 +37,8 @@ class RangedAnswer(Answer):
     """p(variable | evidence with ranges): a mixture over draws, whose numbers carry standard errors.
 
     It is asked as any :class:`~anyorder.questions.answer.Answer`. Where the evidence can be given exactly, give it so:
-    answers are then exact and faster.
+    answers are then exact and faster. A quantile has a standard error where one level is asked for, and only for
+    numbers: times and texts have none. That of a mode is the spread of the modes of resampled draws.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ class RangedAnswer(Answer):
     >>> price = model.given(rooms=ao.Between(4, 6))["price"]
     >>> price.mean().exact, price.cdf(30.0).standard_error > 0
     (False, True)
+    >>> price.quantile(0.5).standard_error > 0
+    True
     """
 
     def __init__(self, variable: Variable, encoding: Encoding, mixture: Weighted, method: str) -> None:
@@ -88,48 +91,18 @@ class RangedAnswer(Answer):
         return self._linear(self._mixture.members.cdf, model)
 
     @answering
-    def quantile(self, level: ArrayLike) -> Any:
-        """The least value whose cdf reaches a level.
+    def _quantile(self, levels: NDArray[np.float64]) -> Any:
+        found = super()._quantile(levels)
+        return found if levels.ndim else self._with_error(found)
 
-        Parameters
-        ----------
-        level
-            A number between 0 and 1, or a list of them.
-
-        Returns
-        -------
-        Estimate, or an array for a list
-            Only one level gives a standard error, and only for numbers: times and texts have none.
-
-        Examples
-        --------
-        >>> model.given(rooms=ao.Between(4, 6))["price"].quantile(0.5).standard_error > 0
-        True
-        """
-        found = super().quantile(level)
-        return found if np.ndim(level) else self._with_error(found)
-
-    def interval(self, level: float = 0.9) -> tuple[Any, Any]:
-        low, high = central_levels(level)
-        return self.quantile(low), self.quantile(high)
+    def _interval(self, levels: NDArray[np.float64]) -> tuple[Any, Any]:
+        low, high = (self.quantile(level) for level in levels)  # one by one, since only one has an error
+        return low, high
 
     @answering
-    def mode(self) -> Any:
-        """The most probable value.
-
-        Returns
-        -------
-        value
-            For a number with its standard error: the spread of the modes of resampled draws.
-
-        Examples
-        --------
-        >>> price = model.given(rooms=ao.Between(4, 6)).using(draws=16)["price"]
-        >>> bool(price.quantile(0.001) < price.mode() < price.quantile(0.999))
-        True
-        """
+    def _mode(self) -> Any:
         if self.variable.levels or self.variable.kind == "datetime" or self._atoms():
-            return super().mode()
+            return super()._mode()
         points = self.spread(GRID)
         each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(points)).numpy()
         each = each * np.exp(self._log_slope(points))[:, None]
@@ -175,7 +148,7 @@ class RangedAnswer(Answer):
             # Where the cdf jumps: half the way between the quantiles one standard error below and above (Woodruff).
             step = max(reached.standard_error, self._linear(self._below, at).standard_error)
             band = np.clip([reached.value - step, reached.value + step], 1e-9, 1 - 1e-9)
-            low, high = super().quantile(band)
+            low, high = super()._quantile(band)
             return self._number(float(found), float(high - low) / 2 if step > 0 else 0.0)
         density = float(self._mixture.log_prob(_column(at))[0, 0])
         slope = float(np.exp(density + self._log_slope(at)[0]))
@@ -187,26 +160,24 @@ class RangedAnswer(Answer):
 
     @answering
     @doubted
-    def mean(self) -> Any:
-        check_order(self.variable, "mean", distance=True)
+    def _mean(self) -> Any:
         mean = self._expected(1)
         return as_time(mean.value, self.variable) if self.variable.kind == "datetime" else mean
 
     @answering
     @doubted
-    def std(self) -> Estimate:
-        check_order(self.variable, "std", distance=True)
+    def _std(self) -> Estimate:
         variance = self._expected(2, self._expected(1).value)
         deviation = max(variance.value, 0.0) ** 0.5
         return self._number(deviation, variance.standard_error / (2 * deviation) if deviation > 0 else 0.0)
 
     @answering
     @doubted
-    def probs(self) -> dict[Any, float]:
+    def _probs(self) -> dict[Any, float]:
         if self.variable.levels:
             mean, error = weighted_mean(self._weights(), self._by_draw())
             return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
-        found = super().probs()  # of atoms; a variable that has none is refused there
+        found = super()._probs()  # of atoms
         return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
 
     @answering
@@ -225,9 +196,7 @@ class RangedAnswer(Answer):
         return mean_of(surprise, self.method)
 
     @answering
-    def sample(self, n: int = 1, seed: int = 0) -> Any:
-        generator = torch.Generator().manual_seed(checked_seed(seed))
-        n = whole("n", n, 0)
+    def _sample(self, n: int, generator: torch.Generator) -> Any:
         check_room("n", n, 1)
         return self._decode(self._mixture.draws(n, generator).numpy(), recorded=True)
 

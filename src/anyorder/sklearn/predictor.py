@@ -15,7 +15,8 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 
 from anyorder.errors import UserError
 from anyorder.modalities.tables.engines import Engine
-from anyorder.questions.batch import RowAnswers, RowConditionals
+from anyorder.questions.batch import RowConditionals
+from anyorder.questions.row_answers import RowAnswers
 from anyorder.sklearn.base import TableEstimator
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import Missingness
