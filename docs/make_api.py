@@ -74,6 +74,14 @@ def top_names() -> list[str]:
     return [name for name in dir(anyorder) if not name.startswith("_")]
 
 
+def bases() -> set[str]:
+    """What the public classes of ``anyorder`` are made of: ``api.md`` shows its methods as theirs."""
+    import anyorder
+
+    shown = [thing for name in top_names() if isinstance(thing := getattr(anyorder, name), type)]
+    return {base.__name__ for thing in shown for base in thing.__mro__ if base.__module__.startswith("anyorder.")}
+
+
 def package_list() -> str:
     """A table of the packages, each with the first line of its docstring."""
     rows = [f"| [`anyorder.{name}`](api/{name}.md) | {first_line(name)} |" for name in packages()]
@@ -104,7 +112,7 @@ def directive(name: str, **options: Any) -> str:
 
 def module_part(module: str) -> str:
     """The public classes and functions of one module, without those that ``api.md`` has already."""
-    members = [name for name in public(module) if name not in top_names()]
+    members = [name for name in public(module) if name not in top_names() and name not in bases()]
     if not members:
         return ""
     if "." not in module:  # its docstring opens the page

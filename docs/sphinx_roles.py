@@ -44,4 +44,6 @@ def full_path(obj: griffe.Object, name: str) -> str:
     try:
         return obj.resolve(first) + dot + rest
     except griffe.NameResolutionError:
-        return name
+        # Inherited members are not in scope when docstrings are read, but the class has them on the site.
+        owner = obj if obj.is_class else obj.parent
+        return name if dot or owner is None or not owner.is_class else f"{owner.path}.{name}"

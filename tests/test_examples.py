@@ -15,6 +15,8 @@ from sklearn.datasets import load_digits
 
 import anyorder as ao
 from anyorder.modalities.face import FittedModel
+from anyorder.modalities.tables.questions import TableQuestions
+from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.questions.evidence import Missing
 from anyorder.questions.one_variable import OneVariable
 from anyorder.questions.range_answer import RangedAnswer
@@ -30,7 +32,7 @@ from anyorder.tasks.pooling import Pooled
 
 from texts import CORPUS
 
-FACES = (FittedModel, ao.TableModel, ao.TextModel, ao.ImageModel)
+FACES = (FittedModel, TableQuestions, TableTasks, ao.TableModel, ao.TextModel, ao.ImageModel)
 RESULTS = (
     ao.Conditional,
     ao.Answer,
