@@ -20,11 +20,13 @@ class EnergyFunction(nn.Module, ABC):
     """The energy of values, given the latent features of each element."""
 
     limit: float
+    leave: nn.Linear
+    """The last layer."""
 
     @property
-    @abstractmethod
     def dtype(self) -> torch.dtype:
         """The precision in which energies are computed."""
+        return self.leave.weight.dtype
 
     @abstractmethod
     def forward(
@@ -60,11 +62,6 @@ class EnergyNetwork(EnergyFunction):
         self.leave = skip_init(nn.Linear, hidden, 1, bias=False)  # a constant would cancel against the normaliser
         self._draw_weights()
 
-    @property
-    def dtype(self) -> torch.dtype:
-        found: torch.dtype = self.leave.weight.dtype
-        return found
-
     def forward(
         self,
         values: Float[Tensor, "*batch points"],
@@ -94,11 +91,6 @@ class ResidualEnergyNetwork(EnergyFunction):
         self.second = nn.ModuleList(skip_init(nn.Linear, hidden, hidden) for _ in range(blocks))
         self.leave = skip_init(nn.Linear, hidden, 1, bias=False)
         self._draw_weights()
-
-    @property
-    def dtype(self) -> torch.dtype:
-        found: torch.dtype = self.leave.weight.dtype
-        return found
 
     def forward(
         self,

@@ -16,22 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from anyorder.errors import UserError
+from anyorder.heads._energy_head import EnergyHead
 from anyorder.heads._energy_network import ResidualEnergyNetwork
-from anyorder.heads._mixture import bounded, broad
-from anyorder.heads.base import Head
-from anyorder.heads.energy import EnergyDistribution, check_energy_options
-from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 
 MOST_BLOCKS = 64
 
 
 @dataclass(eq=False)
-class AceEnergy(Head):
+class AceEnergy(EnergyHead):
     """``latent`` features that the energy reads, then three for each of the proposal's ``components``.
 
     ``draws`` and ``evaluation_draws``: of the importance normaliser, in training and after it;
@@ -41,6 +34,7 @@ class AceEnergy(Head):
 
     name: ClassVar[str] = "ace_energy"
     own_components: ClassVar[bool] = True
+    alone: ClassVar[bool] = True
 
     components: int = 10
     latent: int = 64
@@ -52,38 +46,8 @@ class AceEnergy(Head):
     evaluation_draws: int = 1000
 
     def __post_init__(self) -> None:
-        sizes = {"components": self.components, "latent": self.latent, "hidden": self.hidden, "blocks": self.blocks}
-        check_energy_options(self.normaliser, self.draws, self.evaluation_draws, limit=self.limit, **sizes)
+        super().__post_init__()
+        self._check_positive("blocks")
         if self.blocks > MOST_BLOCKS:
             raise UserError(f"an energy head takes {MOST_BLOCKS} blocks at most, got {self.blocks}")
         self.network = ResidualEnergyNetwork(self.latent, self.hidden, self.blocks, float(self.limit))
-        self.passes: Tensor
-        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))  # fresh draws in every pass of training
-
-    @property
-    def size(self) -> int:
-        return self.latent + 3 * self.components
-
-    @property
-    def locations(self) -> tuple[int, ...]:
-        return tuple(range(self.latent + self.components, self.latent + 2 * self.components))
-
-    @property
-    def log_scales(self) -> tuple[int, ...]:
-        return tuple(range(self.latent + 2 * self.components, self.size))
-
-    def forward(self, features: Float[Tensor, "*batch size"]) -> EnergyDistribution:
-        latent, mixture = features.split([self.latent, 3 * self.components], dim=-1)
-        logits, means, log_scales = mixture.chunk(3, dim=-1)
-        proposal = GaussianMixtureDistribution(logits, means, bounded(log_scales))
-        draws = 0
-        if self.normaliser == "importance":
-            draws = self.draws if self.training else self.evaluation_draws
-            if self.training:
-                self.passes += 1
-        seed = int(self.passes) if self.training else 0
-        fine = not self.training
-        return EnergyDistribution(proposal, latent, self.network, draws, seed, fine=fine, alone=True)
-
-    def start(self) -> Float[Tensor, " size"]:
-        return torch.cat([torch.zeros(self.latent), broad(self.components, deviation=1.0)])
