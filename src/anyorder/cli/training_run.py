@@ -103,16 +103,16 @@ class TrainingRun:
 
 def _saved_elsewhere(model: FittedModel, name: str) -> Path | None:
     """Where the model is now: in the folder for temporary files, or the current one; None if neither takes it."""
-    places: tuple[Callable[[], str], ...] = (tempfile.gettempdir, os.getcwd)  # both may fail
-    for place in places:
+    parents: tuple[Callable[[], str], ...] = (tempfile.gettempdir, os.getcwd)  # both may fail
+    for parent in parents:
         with suppress(OSError, WriteError):
-            return _saved_within(model, place(), name)
+            return _saved_within(model, parent(), name)
     return None
 
 
-def _saved_within(model: FittedModel, place: str, name: str) -> Path:
+def _saved_within(model: FittedModel, parent: str, name: str) -> Path:
     """Save the model in a new folder there, which only the user may read and in which nothing can be overwritten."""
-    folder = Path(tempfile.mkdtemp(prefix="anyorder-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix="anyorder-", dir=parent))
     try:
         model.save(folder / name)
     except BaseException:

@@ -145,9 +145,9 @@ class RegressionTrees(TreeNetwork):
             if scores is not None:
                 features[:, : scores.shape[1]] += scores
             return features
-        place = self.start[variable].cpu() + (torch.zeros(len(inputs), 2) if scores is None else scores)
-        location = place[:, :1]
-        log_scale = place[:, 1:].clamp(float(self.low[variable]), float(self.high[variable]))
+        normal = self.start[variable].cpu() + (torch.zeros(len(inputs), 2) if scores is None else scores)
+        location = normal[:, :1]
+        log_scale = normal[:, 1:].clamp(float(self.low[variable]), float(self.high[variable]))
         shares, offsets, log_scales = (
             getattr(self, name)[variable].cpu() for name in ("shares", "offsets", "log_scales")
         )

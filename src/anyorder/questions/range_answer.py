@@ -202,27 +202,7 @@ class RangedAnswer(Answer):
 
     @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
-        """Model values, ascending, that divide the distribution into parts of about equal probability.
-
-        The cdf is inverted on a grid, twice: exact quantiles of the mixture would be a search for each.
-
-        Parameters
-        ----------
-        count
-            How many parts.
-        left_out
-            The probability left out at each end.
-
-        Returns
-        -------
-        array
-
-        Examples
-        --------
-        >>> points = model.given(rooms=ao.Between(4, 6))["price"].spread(20)
-        >>> bool((points[1:] > points[:-1]).all())
-        True
-        """
+        # The cdf is inverted on a grid, twice: exact quantiles of the mixture would be a search for each.
         levels = fine_levels(count, left_out)
         ends = self._mixture.each(self._mixture.members.quantile, _column(np.array([left_out, 1 - left_out])))
         points = np.linspace(float(ends[0].min()), float(ends[1].max()), count + 1)

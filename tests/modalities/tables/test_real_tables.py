@@ -18,6 +18,7 @@ TABLES = {
     "pima_diabetes": {},
 }
 QUICK = {
+    "folds": 2,
     "training": {"steps": 15, "validation_queries": 100},
     "network": {"name": "residual_mlp", "width": 32},
     "trees": {"members": 1, "shown": 1000, "rounds": 10},
