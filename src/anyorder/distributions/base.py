@@ -67,6 +67,21 @@ class Distribution(ABC):
         """
         return None
 
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        """The integrals of density times ``function``, and of the density, over [low, high], in float64, by one rule.
+
+        Their ratio is the mean of a function inside. None where the family has no quick way to it.
+        """
+        return None
+
+    def sample_within(
+        self, low: float, high: float, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"] | None:
+        """One draw per element given that it lies in [low, high]; None where the family has no quick way to it."""
+        return None
+
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
         """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []

@@ -70,6 +70,38 @@ def by_component(
     return (logits.double().softmax(-1) * values.mean(dim=-1)).sum(dim=-1)
 
 
+def within_components(
+    function: Callable[[Tensor], Tensor],
+    log_density: Callable[[Tensor], Tensor],
+    parts: tuple[Tensor, Tensor, Tensor],
+    offsets: tuple[float, ...],
+    ends: tuple[float, float],
+) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+    """The integrals of a mixture's density times ``function``, and of the density alone, from one end to the other.
+
+    A sum over components, each on panels of its own: the work grows with their number and not with its square, as it
+    does where the logarithm of the whole density is wanted. ``parts``: logits, means and log scales; ``log_density``:
+    of a component in its own scales, in which ``offsets`` are the edges of its panels.
+    """
+    logits, means, log_scales = (part.double() for part in parts)
+    scales, edges = log_scales.exp(), torch.tensor(offsets, dtype=torch.float64, device=means.device)
+
+    def part(logits: Tensor, means: Tensor, scales: Tensor) -> Tensor:
+        first, last = ((end - means) / scales if math.isfinite(end) else torch.full_like(means, end) for end in ends)
+        breaks = edges.clamp(first[..., None], last[..., None])
+        standard, weights = composite(breaks)
+        share = logits.softmax(-1)[..., None] * weights * log_density(standard).exp()
+        values = function(means[..., None] + scales[..., None] * standard)
+        return torch.stack([(share * values).sum((-2, -1)), share.sum((-2, -1))], dim=-1)
+
+    shape, count = logits.shape[:-1], logits.shape[-1]
+    flat = [tensor.reshape(-1, count) for tensor in (logits, means, scales)]
+    size = max(1, AT_ONCE // (PANEL_NODES * len(offsets) * count))
+    found = [part(*(tensor[start : start + size] for tensor in flat)) for start in range(0, len(flat[0]), size)]
+    total, mass = (torch.cat(found) if found else logits.new_zeros(0, 2)).reshape(*shape, 2).unbind(-1)
+    return total, mass
+
+
 def in_parts(
     function: Callable[..., Tensor], cost: int, *tensors: Float[Tensor, "*batch components"]
 ) -> Float[Tensor, "*batch"]:

@@ -7,6 +7,7 @@ instance, so a pass costs one evaluation per *distinct* head and not one per var
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -135,6 +136,35 @@ class HeadBank(nn.Module):
             rows = (variable == number).nonzero()[:, 0]
             drawn = self._blend(number).member(member, features[rows]).sample(generator)
             out = out.to(drawn.dtype).index_put((rows,), drawn)
+        return out
+
+    def members_of(
+        self, variable: int, count: int, generator: torch.Generator | None, gates: Float[Tensor, "one width"] | None
+    ) -> Int[Tensor, " count"]:
+        """Where heads are blends: members of that of one variable, drawn by their weights given these gates."""
+        head = self._blend(variable)
+        log_weights = head.log_weights if gates is None else head.weights_for(gates)[0]
+        weights = log_weights.exp().float()
+        if count == 0:
+            return torch.zeros(0, dtype=torch.long, device=weights.device)
+        return torch.multinomial(weights, count, replacement=True, generator=generator)
+
+    def sample_members(
+        self,
+        variable: int,
+        member: Int[Tensor, " draws"],
+        features: Float[Tensor, "draws width"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " draws"]:
+        """One draw of a variable by each of these members of its blend, from the member's own features."""
+        head = self._blend(variable)
+        out = torch.zeros(len(member), dtype=features.dtype, device=features.device)
+        for own in head.alike:
+            rows = torch.isin(member, torch.tensor(own, device=member.device)).nonzero()[:, 0]
+            if len(rows):
+                said = head.member(own[0], features[rows])
+                drawn = said.sample_within(-math.inf, math.inf, generator)
+                out[rows] = (said.sample(generator) if drawn is None else drawn).to(out.dtype)
         return out
 
     def inside(self) -> HeadBank:

@@ -173,6 +173,16 @@ class BinnedDistribution(Distribution):
         table = (weights * function(points)).sum(dim=1).to(self.logits.device)
         return (self.logits.double().softmax(-1) * table).sum(-1)
 
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        if self.bins.lattice is not None:
+            return None
+        points, weights = self.bins.rule_within(low, high)
+        tables = torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
+        total, mass = (self.logits.double().softmax(-1) @ tables.to(self.logits.device)).unbind(-1)
+        return total, mass
+
     def entropy(self) -> Float[Tensor, "*batch"]:
         """The mean of -log p over the rule of all bins, at whose nodes both are sums over the bins."""
         points, weights, marginal = self.bins.rule

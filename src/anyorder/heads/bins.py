@@ -48,6 +48,7 @@ class Bins:
     warp: Warp
     lattice: Lattice | None
     cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
+    rules: dict[tuple[float, float], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parted(cls, edges: tuple[float, ...], warp: Warp, lattice: Lattice | None, blur: float = 0.0) -> Bins:
@@ -173,13 +174,27 @@ class Bins:
             lower, upper = (self.warp.forward(edge) for edge in self.lattice.cell(points))
             inside = self.held(lower, upper)
             return points, inside / inside.sum(dim=1, keepdim=True), torch.ones_like(points)
+        nodes, inside, mass = self._between(-REACH, REACH)
+        return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
+
+    def rule_within(self, low: float, high: float) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
+        """Points between two model values, and the weight of each under each bin's own distribution; kept."""
+        if (low, high) not in self.rules:
+            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64)).clamp(-REACH, REACH)
+            nodes, inside, _ = self._between(*ends.tolist())
+            self.rules[low, high] = self.warp.inverse(nodes), inside
+        return self.rules[low, high]
+
+    def _between(
+        self, low: float, high: float
+    ) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"], Float[Tensor, " nodes"]]:
+        """Normal scores between two of them, how much of each bin each stands for, and how much of the marginal."""
         breaks = torch.cat([self.breaks[1:-1], self.knots, torch.tensor(GRID, dtype=torch.float64)])
-        nodes, weights = composite(breaks.clamp(-REACH, REACH))
+        nodes, weights = composite(breaks, low, high)
         mass = weights * torch.exp(-0.5 * nodes.square() - HALF_LOG_TWO_PI)
         piece = self.piece(nodes)
         density = self.left[:, piece] + (self.right - self.left)[:, piece] * self.share(piece, nodes)
-        inside = mass * density
-        return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
+        return nodes, mass * density, mass
 
     def _on_lattice(self, z: Tensor) -> Tensor:
         return z if self.lattice is None else self.lattice.nearest(z)

@@ -5,13 +5,15 @@ logarithms behind the features of the members, log w_m(e) = log w_m + gate_m(e) 
 
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
-distributions over the same values: all densities, or all probabilities of the same points. Where many values are asked
-for, histograms among them are first made one (:mod:`.histograms`).
+distributions over the same values: all densities, or all probabilities of the same points. Members with equal heads,
+such as those of several folds, are one batch; where many values are asked for, all of one family are first made one
+(:mod:`.merging`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,10 +30,10 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
-from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
-from anyorder.heads.histograms import Joins, with_fewest
+from anyorder.heads.merging import Joins, cut_together, folded, with_fewest
 from anyorder.support.checks import inside, whole
+from anyorder.support.registry import describe
 from anyorder.support.roots import crossing_by_sections, least_index
 
 FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
@@ -69,13 +71,12 @@ class BlendDistribution(Distribution):
     @cached_property
     def _cut_once(self) -> Distribution | None:
         """An equal distribution, where all members have the same bounds: what they say without them, mixed and cut."""
-        bounded = [member for member in self.members if isinstance(member, BoundedDistribution)]
-        if len(bounded) < len(self.members) or len({(member.low, member.high) for member in bounded}) > 1:
+        found = cut_together(self.members, self.log_weights)
+        if found is None:
             return None
-        inside = torch.stack([member.log_mass().double() for member in bounded], dim=-1)
-        bases = tuple(member.base for member in bounded)
-        base = BlendDistribution(bases, (self.log_weights - inside).log_softmax(-1), self.levels, self.joins)
-        return dataclasses.replace(bounded[0], base=base)
+        bases, log_weights, inside, bounded = found
+        base = BlendDistribution(bases, log_weights, self.levels, self.joins)
+        return dataclasses.replace(bounded, base=base, log_inside=inside)
 
     @property
     def discrete(self) -> bool:
@@ -198,6 +199,15 @@ class BlendDistribution(Distribution):
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         return self._mean([member.expect(function, fine=fine) for member in self.members])
+
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        each = [member.expect_within(function, low, high) for member in self.members]
+        found = [part for part in each if part is not None]
+        if len(found) < len(each):
+            return None
+        return self._mean([total for total, _ in found]), self._mean([mass for _, mass in found])
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """A sum over levels or a lattice; else the mean of -log p at the atoms and by one quadrature for all parts.
@@ -330,11 +340,39 @@ class Blend(Head):
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = self.counted
-        members = tuple(self.member(index, features[..., self.starts[index] :]) for index in counted)
-        if len(members) == 1:
-            return members[0]
-        log_weights = self.weights_for(features)[..., counted]
-        return BlendDistribution(members, log_weights, self.levels, self._joins)
+        if len(counted) == 1:
+            return self.member(counted[0], features[..., self.starts[counted[0]] :])
+        log_weights = self.weights_for(features)
+        members: list[Distribution] = []
+        shares: list[Tensor] = []
+        for numbers, index in self._bundles:
+            own = log_weights[..., numbers]
+            bundle = self._said(numbers[0], features[..., index]) if len(numbers) > 1 else None
+            whole_bundle = None if bundle is None else folded(bundle, own.log_softmax(-1).expand(bundle.shape))
+            if whole_bundle is not None:
+                members.append(whole_bundle)
+                shares.append(own.logsumexp(-1))
+                continue
+            members += [self.member(number, features[..., self.starts[number] :]) for number in numbers]
+            shares += own.unbind(-1)
+        mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
+        return mixed.merged if self.levels else mixed
+
+    @cached_property
+    def alike(self) -> list[list[int]]:
+        """The members that count, those with equal heads and temperatures together."""
+        found: dict[str, list[int]] = {}
+        for number in self.counted:
+            temperature = self.temperatures[number] if self.temperatures else 1.0
+            found.setdefault(json.dumps([describe(self.members[number]), temperature]), []).append(number)
+        return list(found.values())
+
+    @cached_property
+    def _bundles(self) -> list[tuple[list[int], Int[Tensor, "members size"]]]:
+        """The members that count, by their heads, and where the features of each of them stand."""
+        starts = [torch.tensor([self.starts[number] for number in own])[:, None] for own in self.alike]
+        sizes = [torch.arange(self.members[own[0]].size) for own in self.alike]
+        return [(own, start + size) for own, start, size in zip(self.alike, starts, sizes, strict=True)]
 
     @cached_property
     def counted(self) -> list[int]:
@@ -343,8 +381,10 @@ class Blend(Head):
 
     def member(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
         """What one member says, from features that begin with its own."""
-        head = self.members[index]
-        said: Distribution = head(features[..., : head.size])
+        return self._said(index, features[..., : self.members[index].size])
+
+    def _said(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
+        said: Distribution = self.members[index](features)
         temperature = self.temperatures[index] if self.temperatures else 1.0
         return said if temperature == 1 else said.tempered(temperature)
 

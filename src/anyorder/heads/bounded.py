@@ -35,6 +35,7 @@ from anyorder.variables.lattice import LOG_WRONG, Lattice
 # Where bounds may lie, in model units: single precision can hold them, and they do not rule out all that was learned.
 LOWER, UPPER = "[-1e30, 1e6]", "[-1e6, 1e30]"
 LITTLE = 1e-3  # below this mass inside, a base's own quantile has too few digits left
+LOG_LITTLE = math.log(LITTLE)
 LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edges in levels, and their mirror image
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
@@ -52,6 +53,7 @@ class BoundedDistribution(Distribution):
     dtype: torch.dtype
     device: torch.device
     firm: bool = True
+    log_inside: Float[Tensor, "*batch"] | None = None  # what the bounds leave of the base, where that is known already
 
     @property
     def discrete(self) -> bool:
@@ -73,6 +75,13 @@ class BoundedDistribution(Distribution):
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
         level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.device)
         return self.quantile(level)
+
+    def sample_within(
+        self, low: float, high: float, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"] | None:
+        if bool((self.log_mass() < LOG_LITTLE).any()):
+            return None
+        return self.base.sample_within(max(low, self.low), min(high, self.high), generator)
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         at = value.clamp(self.low, self.high)
@@ -114,7 +123,24 @@ class BoundedDistribution(Distribution):
             return (self._at_many(points).double().exp() * function(points)).sum(-1)
         if not fine or self.discrete:
             return self._over_quantiles(function, fine)
+        # Where next to nothing is inside, only a rule for the far tail sees it.
+        inside = (
+            None
+            if bool((self.log_mass() < LOG_LITTLE).any())
+            else self.base.expect_within(function, self.low, self.high)
+        )
+        if inside is not None:
+            return inside[0] / inside[1]
         return self._integrate(lambda values, log_density: function(values))
+
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        inside = self.base.expect_within(function, max(low, self.low), min(high, self.high))
+        if inside is None:
+            return None
+        mass = self.log_mass().double().exp()
+        return inside[0] / mass, inside[1] / mass
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         points = self._points() if self.discrete else None
@@ -192,6 +218,8 @@ class BoundedDistribution(Distribution):
 
     def log_mass(self) -> Float[Tensor, "*batch"]:
         """The logarithm of what the bounds leave of the base."""
+        if self.log_inside is not None:
+            return self.log_inside
         # Searches ask for it at every step; it is kept only where no gradient could be lost with it.
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 

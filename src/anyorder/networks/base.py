@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.lookahead import BesideLookahead, Lookahead
+from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.query import Chain, Step, members
 from anyorder.variables.missingness import without_partner
 
@@ -64,6 +65,20 @@ class Heads(Protocol):
         generator: torch.Generator | None,
     ) -> Float[Tensor, " steps"]:
         """One draw of each variable named by this member of its blend, from the member's own features."""
+
+    def members_of(
+        self, variable: int, count: int, generator: torch.Generator | None, gates: Float[Tensor, "one width"] | None
+    ) -> Int[Tensor, " count"]:
+        """Where heads are blends: members of that of one variable, drawn by their weights given these gates."""
+
+    def sample_members(
+        self,
+        variable: int,
+        member: Int[Tensor, " draws"],
+        features: Float[Tensor, "draws width"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " draws"]:
+        """One draw of a variable by each of these members of its blend, from the member's own features."""
 
     def inside(self) -> Heads:
         """Where heads are wrapped in compatibilities: those inside, for the features of the network inside."""
@@ -151,6 +166,11 @@ class Network(nn.Module, ABC):
     def only(self, parts: Sequence[int], layout: Layout) -> Network:
         """A view that shares all weights and answers with some of its parts alone; ``layout``: of their heads."""
         raise UserError(f"the network {self.name!r} has no parts")
+
+    @classmethod
+    def stack(cls, networks: Sequence[Network]) -> Stack:
+        """Several networks of this class, to be asked the same question together."""
+        return Apart(networks)
 
     def in_mode(self, mode: int | None) -> Self:
         """A view that shares all weights and answers every question in this masking mode; itself for None."""

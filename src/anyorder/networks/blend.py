@@ -10,6 +10,9 @@ Behind the members' features stands what the evidence e adds to the logarithms o
 
 and in tables with many columns only the first two terms. The gates depend on which variables are known and on no value,
 so every answer stays normalised. :mod:`anyorder.training.gates` learns them.
+
+Members of one kind are asked together wherever rows know the same (:mod:`.parts.stack`): one question, or many draws
+for one. Other rows are put to one member after the other.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.networks.base import Heads, Network, Walk
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.stack import Stack
 from anyorder.query import Chain, members
 from anyorder.support.checks import whole
 from anyorder.support.registry import describe
@@ -78,6 +82,7 @@ class BlendNetwork(Network):
             self.register_buffer("slopes", torch.zeros(shape, dtype=torch.float64))
         # Without weights of its own (trees alone) the model must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
+        self._stacks: list[tuple[list[int], Stack]] = []
 
     @classmethod
     def of(
@@ -108,6 +113,7 @@ class BlendNetwork(Network):
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
         super()._load_from_state_dict(*arguments)
+        self._stacks = []
         if self.gates and not self.slopes.is_meta and not bool((self.slopes.abs() <= STEEPEST).all()):
             raise UserError(f"the slopes of a blend's gates must be numbers up to {STEEPEST}")
 
@@ -136,13 +142,38 @@ class BlendNetwork(Network):
     def _parts(self) -> list[Network]:
         return [part for part in self.parts if isinstance(part, Network)]
 
+    def stacks(self) -> list[tuple[list[int], Stack]]:
+        """The members by kind, and their numbers; made when it is first asked for."""
+        found = self._stacks
+        if not found:
+            by_kind: dict[type[Network], list[int]] = {}
+            for number, part in enumerate(self._parts):
+                by_kind.setdefault(type(part), []).append(number)
+            parts = self._parts
+            found = [(own, kind.stack([parts[number] for number in own])) for kind, own in by_kind.items()]
+            self._stacks = found
+        return found
+
+    def _apply(self, *arguments: Any, **options: Any) -> Any:
+        self._stacks = []  # the weights go elsewhere, or become others
+        return super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]  # as torch has it
+
+    def _of_one_set(self, known: Bool[Tensor, "batch variables"]) -> bool:
+        """Whether stacks can answer: all rows know the same, and no member reads an order or wants a gradient."""
+        if torch.is_grad_enabled() or self.training or any(part.reads_order for part in self._parts):
+            return False
+        return len(known) == 1 or (len(known) > 1 and bool((known == known[0]).all()))
+
     def beside(
         self,
         values: Float[Tensor, "batch variables"],
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
-        blocks = [part.beside(values, known, prefix) for part in self._parts]
+        if self._of_one_set(known):
+            blocks = self._in_turn([(own, stack.beside(values, known[0])) for own, stack in self.stacks()])
+        else:
+            blocks = [part.beside(values, known, prefix) for part in self._parts]
         return self._joined([*blocks, self._gates_beside(known)])
 
     def at(
@@ -152,8 +183,20 @@ class BlendNetwork(Network):
         target: Int[Tensor, " batch"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
-        blocks = [part.at(values, known, target, prefix) for part in self._parts]
+        if self._of_one_set(known) and bool((target == target[0]).all()):
+            asked, here = int(target[0]), values.where(known[0], 0.0)
+            # Draws that have only begun still know the same values, too: one answer is that of all.
+            rows = here[:1] if len(here) > 1 and bool((here == here[0]).all()) else here
+            found = self._in_turn([(own, stack.at(rows, known[0], asked)) for own, stack in self.stacks()])
+            blocks = [block.expand(len(values), -1) for block in found]
+        else:
+            blocks = [part.at(values, known, target, prefix) for part in self._parts]
         return self._joined([*blocks, self.gates_at(known, target)])
+
+    def _in_turn(self, found: list[tuple[list[int], list[Tensor]]]) -> list[Tensor]:
+        """The blocks of all members, in their order."""
+        by_number = {number: block for own, blocks in found for number, block in zip(own, blocks, strict=True)}
+        return [by_number[number] for number in range(len(by_number))]
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
         blocks = [part.along(values, chain) for part in self._parts]
@@ -167,6 +210,10 @@ class BlendNetwork(Network):
         return self._joined([*blocks, gates])
 
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
+        path = torch.cat([chain.prefix, chain.order], dim=1)
+        # Gates came with folds. A blend without them may be from an older file, whose seeds must give the same draws.
+        if self.gates and chain.steps and self._of_one_set(chain.evidence) and bool((path == path[0]).all()):
+            return OneQuestionWalk(self, values, chain)
         return BlendWalk(self, [part.walk(values, chain) for part in self._parts], chain)
 
     def _gates_beside(self, known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch variables gates"]:
@@ -241,3 +288,53 @@ class BlendWalk(Walk):
         target = self.chain.order[here, self.step]
         known = without_partner(self.known[here], target, self.network.layout.partners)
         return self.network.gates_at(known, target.clamp(min=0))
+
+
+class OneQuestionWalk(Walk):
+    """All rows know the same and are answered in the same order, as where one question is answered by many draws."""
+
+    def __init__(self, network: BlendNetwork, values: Tensor, chain: Chain) -> None:
+        self.network = network
+        self.known = chain.evidence[0]
+        self.values = values.where(self.known, 0.0)
+        self.order = chain.order[0].tolist()
+        self.step = 0
+
+    def features(self, rows: Tensor | None = None) -> Tensor:
+        values, known = self._here(rows), self._known()
+        target = torch.full((len(values),), self.order[self.step], device=values.device)
+        return self.network.at(values, known.expand(len(values), -1), target)
+
+    def tell(self, value: Tensor) -> None:
+        target = self.order[self.step]
+        self.values = self.values.clone()
+        self.values[:, target] = value
+        self.known = self.known.clone()
+        self.known[target] = True
+        self.step += 1
+
+    def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        # A draw from a mixture is a draw from one member: only that one has to be asked.
+        values, known, asked = self._here(rows), self._known(), self.order[self.step]
+        gates = None
+        if self.network.gates:
+            added = self.network.gates_at(known[None], target[:1])
+            gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
+        member = heads.members_of(asked, len(values), generator, gates)
+        drawn = torch.zeros(len(values), device=values.device)
+        for own, stack in self.network.stacks():
+            within = torch.full((len(self.network.parts),), -1, device=member.device)
+            within[own] = torch.arange(len(own), device=member.device)
+            here = (within[member] >= 0).nonzero()[:, 0]
+            if len(here):
+                features = stack.at_own(values[here], known, asked, within[member[here]])
+                part = heads.sample_members(asked, member[here], features, generator)
+                drawn = drawn.to(part.dtype).index_put((here,), part)
+        return drawn
+
+    def _here(self, rows: Tensor | None) -> Tensor:
+        return self.values if rows is None or len(rows) == len(self.values) else self.values[rows]
+
+    def _known(self) -> Bool[Tensor, " variables"]:
+        target = torch.tensor(self.order[self.step : self.step + 1], device=self.known.device)
+        return without_partner(self.known[None], target, self.network.layout.partners)[0]

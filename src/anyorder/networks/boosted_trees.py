@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
@@ -119,11 +119,8 @@ class BoostedTrees(TreeNetwork):
         described |= {"trees": [[next(counts) for _ in own] for own in lengths], **sizes_of(joined)}
         return described, {**tensors, **tensors_of(joined)}
 
-    def _of(self, variable: int) -> ClassTrees:
-        """The trees of one variable, made ready when it is first asked for.
-
-        Threads that come at the same time may each do so: the results are equal, and kept when they are complete.
-        """
+    def _questions(self, variable: int) -> ClassTrees:
+        """The questions about one variable, made ready when it is first asked for."""
         found: ClassTrees | None = self._ready.get(variable)
         if found is None:
             marginal = self.marginal[variable, : max(self.layout.sizes[variable], 2)].cpu().log_softmax(0).numpy()
@@ -131,11 +128,14 @@ class BoostedTrees(TreeNetwork):
             self._ready[variable] = found
         return found
 
-    def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
-        """Features of one variable, in float64, the width filled up with zeros."""
+    def scored(self, variable: int) -> tuple[TreeArrays, Int[np.ndarray, " trees"], int]:
+        own = self._questions(variable)
+        return own.trees, own.score, own.scores
+
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
         size, atoms = self.layout.sizes[variable], self.atoms[variable]
-        log_probs = self._of(variable).log_probs(inputs)
-        features = np.zeros((len(inputs), self.layout.width))
+        log_probs = self._questions(variable).log_probs(scores)
+        features = np.zeros((len(scores), self.layout.width))
         if size == 1:  # a yes/no head reads the log-odds
             features[:, 0] = log_probs[:, 1] - log_probs[:, 0]
             return torch.from_numpy(features)

@@ -65,19 +65,30 @@ def _moments_by_set(
     mean: Tensor, covariance: Tensor, values: Tensor, sets: Tensor, members: Sequence[Tensor]
 ) -> tuple[Tensor, Tensor]:
     """The moments of rows of which each knows one of a few sets; ``members``: the rows of each."""
-    marginal = covariance.diagonal()
     location = mean.repeat(len(values), 1)
     deviation = torch.empty_like(location)
-    centred = values.to(covariance.dtype) - mean
     for known, rows in zip(sets, members, strict=True):
-        index = known.nonzero()[:, 0]
-        right = covariance[index]
-        factor = torch.linalg.cholesky(right[:, index])
-        cross = torch.linalg.solve_triangular(factor, right, upper=False)
-        weights = torch.linalg.solve_triangular(factor.T, cross, upper=True)
-        location[rows] += centred[rows[:, None], index] @ weights
-        deviation[rows] = (marginal - cross.square().sum(dim=0)).maximum(LEAST_VARIANCE * marginal).sqrt()
+        found, spread = moments_of_one_set(mean[None], covariance[None], values[None, rows], known)
+        location[rows], deviation[rows] = found[0], spread[0].expand(len(rows), -1)
     return location, deviation
+
+
+def moments_of_one_set(
+    mean: Float[Tensor, "networks variables"],
+    covariance: Float[Tensor, "networks variables variables"],
+    values: Float[Tensor, "networks batch variables"],
+    known: Bool[Tensor, " variables"],
+) -> tuple[Float[Tensor, "networks batch variables"], Float[Tensor, "networks one variables"]]:
+    """Mean and standard deviation of every variable under several Gaussians, for rows that know the same."""
+    index = known.nonzero()[:, 0]
+    marginal = covariance.diagonal(dim1=1, dim2=2)
+    right = covariance[:, index]
+    factor = torch.linalg.cholesky(right[..., index])
+    cross = torch.linalg.solve_triangular(factor, right, upper=False)
+    weights = torch.linalg.solve_triangular(factor.mT, cross, upper=True)
+    location = torch.baddbmm(mean[:, None], values.to(mean.dtype)[..., index] - mean[:, None, index], weights)
+    variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
+    return location, variance.sqrt()[:, None]
 
 
 def moments_along(

@@ -16,6 +16,7 @@ So little evidence gives broad answers, and all of it those of the regression.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,9 +26,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.networks.base import MaskNetwork
+from anyorder.networks.base import MaskNetwork, Network
 from anyorder.networks.gaussian import check_covariance
+from anyorder.networks.parts.line_stack import LineStack
 from anyorder.networks.parts.predictors import predictor_moments
+from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.support.checks import inside, whole
 
 LARGEST = 1e30  # of any number that a file may hold here
@@ -72,6 +75,7 @@ class LinearNetwork(MaskNetwork):
         self.offsets: Tensor
         self.log_scales: Tensor
         self.kept: list[str] = []
+        self._predictors: dict[int, Tensor] = {}
         # Numbers beyond the ends of what was seen count as these ends: a line must not run away from the data.
         self._keep("low", torch.full((layout.variables,), -1.0))
         self._keep("high", torch.full((layout.variables,), 1.0))
@@ -197,20 +201,32 @@ class LinearNetwork(MaskNetwork):
         return tuple(told.tolist())
 
     def inputs(
-        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "batch variables"]
-    ) -> tuple[Float[Tensor, "batch inputs"], Bool[Tensor, "batch inputs"]]:
+        self,
+        values: Float[Tensor, "*batch variables"],
+        known: Bool[Tensor, "*batch variables"],
+        low: Float[Tensor, "*batch variables"] | None = None,
+        high: Float[Tensor, "*batch variables"] | None = None,
+    ) -> tuple[Float[Tensor, "*batch inputs"], Bool[Tensor, "*batch inputs"]]:
         """What the predictors are linear in, and which of it is known; anything where it is not.
 
         Beside a value it says nothing more that it was missing, and no row has shown both: only the value counts.
+        ``low`` and ``high``: the ends of what was seen, if not its own.
         """
+        low, high = self.low if low is None else low, self.high if high is None else high
         for indicator, column in self._indicators:
             known = known.clone()
-            known[:, indicator] &= ~known[:, column]
+            known[..., indicator] &= ~known[..., column]
         values = values.double().where(known, 0.0)
-        values = torch.where(self.real, values.clamp(self.low, self.high), values)[:, self.owner]
+        values = torch.where(self.real, values.clamp(low, high), values)[..., self.owner]
         # In single precision, so that an atom is found again however it was rounded on the way.
         marked = (values.float() == self.mark.float()).double()
-        return torch.where(self.mark.isnan(), values, marked), known[:, self.owner]
+        return torch.where(self.mark.isnan(), values, marked), known[..., self.owner]
+
+    def predictors_of(self, variable: int) -> Int[Tensor, " some"]:
+        """The predictors of one variable."""
+        if variable not in self._predictors:
+            self._predictors[variable] = (self.target == variable).nonzero()[:, 0]
+        return self._predictors[variable]
 
     def beside(
         self,
@@ -219,18 +235,49 @@ class LinearNetwork(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
         moments = predictor_moments(self.mean, self.covariance, self.weight, *self.inputs(values, known))
-        location, variance = moments[0] + self.intercept, moments[1]
-        flat = location.new_zeros(len(values), self.layout.variables * self.layout.width)
-        if self.logits:
-            own = variance[:, : self.logits]
-            held_back = location[:, : self.logits] / (1 + math.pi / 8 * self.apart * own).sqrt()
-            logits = held_back + own / self.spread[: self.logits] * self.missing[: self.logits]
-            flat[:, self.slot] = (logits - logits[:, self.base])[:, self.later]
-        if len(self.numbers):
-            own = variance[:, self.logits :, None].clamp(min=torch.finfo(torch.float64).tiny)
-            log_scales = torch.logaddexp(2 * self.log_scales, own.log()) / 2
-            log_scales = torch.where(self.lattice[:, None], log_scales + TO_LOGISTIC, log_scales)
-            means = location[:, self.logits :, None] + self.offsets
-            flat[:, self.number_slot] = torch.cat([self.shares.expand_as(means), means, log_scales], dim=-1)
+        every = torch.arange(len(self.target), device=self.target.device)
+        own = {name: self.get_buffer(name)[None] for name in self.kept}
+        flat = self.features((moments[0] + self.intercept)[None], moments[1][None], every, own)[0]
         features: Tensor = flat.unflatten(1, (self.layout.variables, self.layout.width))
         return features.to(values.dtype)
+
+    def features(
+        self,
+        location: Float[Tensor, "networks batch some"],
+        variance: Float[Tensor, "networks #batch some"],
+        predictors: Int[Tensor, " some"],
+        own: Mapping[str, Tensor],
+    ) -> Float[Tensor, "networks batch flat"]:
+        """The features of all variables, one after the other, whose predictors these are.
+
+        ``own``: what several such networks keep, each its own.
+        """
+        flat = location.new_zeros(*location.shape[:2], self.layout.variables * self.layout.width)
+        count = int((predictors < self.logits).sum())
+        if count:
+            logit = predictors[:count]
+            spread, missing = (own[name][:, None, logit] for name in ("spread", "missing"))
+            held_back = location[..., :count] / (1 + math.pi / 8 * self.apart[logit] * variance[..., :count]).sqrt()
+            logits = held_back + variance[..., :count] / spread * missing
+            # From the first logit of the same variable, which a part of the predictors holds, too.
+            base = torch.searchsorted(logit, self.base[logit])
+            later = (base != torch.arange(count, device=base.device)).nonzero()[:, 0]
+            flat[..., self.slot[torch.searchsorted(self.later, logit[later])]] = (logits - logits[..., base])[
+                ..., later
+            ]
+        if count < len(predictors):
+            number = predictors[count:] - self.logits
+            wide = variance[..., count:, None].clamp(min=torch.finfo(torch.float64).tiny)
+            shares, offsets, log_scales = (own[name][:, None, number] for name in ("shares", "offsets", "log_scales"))
+            log_scales = torch.logaddexp(2 * log_scales, wide.log()) / 2
+            log_scales = torch.where(self.lattice[number, None], log_scales + TO_LOGISTIC, log_scales)
+            means = location[..., count:, None] + offsets
+            mixture = [part.expand_as(means) for part in (shares, means, log_scales)]
+            flat[..., self.number_slot[number]] = torch.cat(mixture, dim=-1)
+        return flat
+
+    @classmethod
+    def stack(cls, networks: Sequence[Network]) -> Stack:
+        own = [network for network in networks if isinstance(network, cls)]
+        alike = {(one.layout, one.marks, one.atoms, one.logistic) for one in own}
+        return LineStack(own) if len(own) == len(networks) > 1 == len(alike) else Apart(networks)

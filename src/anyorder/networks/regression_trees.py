@@ -17,13 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.networks.layout import Layout
 from anyorder.networks.linear import LARGEST, TO_LOGISTIC
-from anyorder.networks.parts.forest import Forest, forest
 from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_of
 from anyorder.support.checks import check_fields, whole
@@ -124,35 +123,30 @@ class RegressionTrees(TreeNetwork):
         if not bool((self.low <= self.high).all()):
             raise UserError("regression trees: the ends of log scales must increase")
 
-    def _forest(self, variable: int) -> Forest | None:
-        """The trees of one variable, made ready when it is first asked for; equal ones if threads do so at once."""
-        if not any(self.trees[variable]):
-            return None
-        found: Forest | None = self._ready.get(variable)
-        if found is None:
-            size = self.layout.sizes[variable] if self.layout.levels[variable] else 0
-            count = sum(self.trees[variable])
-            score = np.arange(count) % size if size else np.repeat([LOCATION, SCALE], self.trees[variable])
-            found = self._ready[variable] = forest(TreeArrays.joined(self.grown(variable)), score, size or 2)
-        return found
+    def scored(self, variable: int) -> tuple[TreeArrays, Int[np.ndarray, " trees"], int]:
+        size = self.layout.sizes[variable] if self.layout.levels[variable] else 0
+        count = sum(self.trees[variable])
+        score = np.arange(count) % size if size else np.repeat([LOCATION, SCALE], self.trees[variable])
+        return TreeArrays.joined(self.grown(variable)), score, size or 2
 
-    def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
-        """Features of one variable, in float64, the width filled up with zeros."""
-        features = self.marginal[variable].cpu().repeat(len(inputs), 1)
-        trees = self._forest(variable)
-        scores = None if trees is None else torch.from_numpy(trees.scores(inputs))
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
+        features = self._kept("marginal", variable).repeat(len(scores), axis=0)
         if self.layout.levels[variable]:
-            if scores is not None:
-                features[:, : scores.shape[1]] += scores
-            return features
-        normal = self.start[variable].cpu() + (torch.zeros(len(inputs), 2) if scores is None else scores)
+            features[:, : scores.shape[1]] += scores
+            return torch.from_numpy(features)
+        normal = self._kept("start", variable) + scores
         location = normal[:, :1]
-        log_scale = normal[:, 1:].clamp(float(self.low[variable]), float(self.high[variable]))
-        shares, offsets, log_scales = (
-            getattr(self, name)[variable].cpu() for name in ("shares", "offsets", "log_scales")
-        )
-        log_scales = log_scales + (TO_LOGISTIC if self.logistic[variable] else 0.0)
-        mixture = [shares.expand(len(inputs), -1), location + log_scale.exp() * offsets, log_scale + log_scales]
+        log_scale = normal[:, 1:].clip(self._kept("low", variable), self._kept("high", variable))
+        log_scales = self._kept("log_scales", variable) + (TO_LOGISTIC if self.logistic[variable] else 0.0)
         first = self.atoms[variable]
-        features[:, first : first + 3 * COMPONENTS] = torch.cat(mixture, dim=1)
-        return features
+        mixture = features[:, first : first + 3 * COMPONENTS].reshape(len(scores), 3, COMPONENTS)
+        mixture[:, 0] = self._kept("shares", variable)
+        mixture[:, 1] = location + np.exp(log_scale) * self._kept("offsets", variable)
+        mixture[:, 2] = log_scale + log_scales
+        features[:, first : first + 3 * COMPONENTS] = mixture.reshape(len(scores), -1)
+        return torch.from_numpy(features)
+
+    def _kept(self, name: str, variable: int) -> Float[np.ndarray, "one numbers"]:
+        """What is kept under this name for a variable."""
+        found: Float[np.ndarray, "one numbers"] = self.get_buffer(name)[variable].cpu().numpy().reshape(1, -1)
+        return found

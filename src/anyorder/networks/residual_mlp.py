@@ -7,7 +7,7 @@ location-scale heads are answered relative to it: an untrained network then *is*
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,9 +16,11 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.base import FARTHEST, MaskNetwork, chosen, rows_at_once
+from anyorder.networks.base import FARTHEST, MaskNetwork, Network, chosen, rows_at_once
 from anyorder.networks.gaussian import check_covariance, conditional_moments, fit_moments, moments_along
 from anyorder.networks.parts.dropout import Dropout
+from anyorder.networks.parts.mlp_stack import MLPStack
+from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.query import PAD, Chain, Step
 
 
@@ -65,7 +67,8 @@ class ResidualMLP(MaskNetwork):
         levels = torch.tensor(self.layout.levels)
         sizes = torch.tensor(self.layout.sizes)
         slots = levels.clamp(min=1)  # a real value takes one input, a code one input per level
-        inputs = int(slots.sum()) + self.layout.variables
+        self.slots = int(slots.sum())
+        inputs = self.slots + self.layout.variables
         self.real: Tensor
         self.offset: Tensor
         self.feature_index: Tensor
@@ -123,7 +126,7 @@ class ResidualMLP(MaskNetwork):
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
-        values = self._near(values, known)
+        values = self.near(values, known)
         real = self.real
         moments = None
         if self.expert:
@@ -137,7 +140,7 @@ class ResidualMLP(MaskNetwork):
         target: Int[Tensor, " batch"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
-        values = self._near(values, known)
+        values = self.near(values, known)
         moments = None
         if self.expert:
             moments = conditional_moments(self.mean, self.covariance, values[:, self.real], known[:, self.real])
@@ -147,7 +150,7 @@ class ResidualMLP(MaskNetwork):
         if not self.expert or chain.steps == 0 or self._asks_partner_of_real(chain):
             return super().along(values, chain)
         # The expert answers all steps of a chain at once; only the network itself has to be unrolled.
-        values = self._near(values, chain.evidence | chain.asked)
+        values = self.near(values, chain.evidence | chain.asked)
         parts = torch.arange(len(values), device=values.device).split(rows_at_once(self.layout))
         return torch.cat([self._along_with_expert(values[part], chain.rows(part)) for part in parts])
 
@@ -171,7 +174,8 @@ class ResidualMLP(MaskNetwork):
 
         return self.unrolled(chain, answer)
 
-    def _near(self, values: Tensor, known: Tensor) -> Tensor:
+    def near(self, values: Float[Tensor, "*batch variables"], known: Bool[Tensor, "*batch variables"]) -> Tensor:
+        """The known values, none of them absurdly far out, and 0 for the others."""
         values = values.where(known, 0.0)
         return torch.where(self.real, values.clamp(-FARTHEST, FARTHEST), values)
 
@@ -218,28 +222,39 @@ class ResidualMLP(MaskNetwork):
         self, values: Tensor, known: Tensor, moments: tuple[Tensor, Tensor] | None
     ) -> tuple[Float[Tensor, "batch trunk"], Tensor | None, Tensor | None]:
         """What the last layer reads, and the expert's location and deviation of every variable."""
-        dtype = self.enter.weight.dtype
-        values = values.where(known, 0.0).to(dtype)
-        bits = known.to(dtype)
-        slots = self.enter.in_features - self.layout.variables
-        if moments is not None:
-            slots -= 2 * len(self.mean)
-        # One scatter writes real values into their input and a one into the input of each known code.
-        index = self.offset + values.where(~self.real, 0.0).long()
-        entries = values.new_zeros(len(values), slots)
-        entries = entries.scatter(1, index, values.where(self.real, 1.0) * bits)
-        inputs = [entries, bits]
+        inputs = [*self.entries(values.where(known, 0.0).to(self.enter.weight.dtype), known)]
         location = deviation = None
         if moments is not None:
-            location, deviation = (self._spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
+            location, deviation = (self.spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
             inputs += [location[:, self.real], deviation.where(~known, 0.0)[:, self.real]]
         hidden = self.enter(torch.cat(inputs, dim=1))
         for block in self.trunk:
             hidden = block(hidden)
         return F.gelu(self.norm(hidden)), location, deviation
 
-    def _spread(self, reals: Tensor, fill: float) -> Tensor:
+    def entries(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "*batch variables"]
+    ) -> tuple[Float[Tensor, "batch slots"], Float[Tensor, "*batch variables"]]:
+        """What of the values enters the first layer, and the bits that say which are known; unknown ones must be 0."""
+        bits = known.to(values.dtype)
+        # One scatter writes real values into their input and a one into the input of each known code.
+        index = self.offset + values.where(~self.real, 0.0).long()
+        entries = values.new_zeros(len(values), self.slots)
+        return entries.scatter(1, index, values.where(self.real, 1.0) * bits), bits
+
+    def spread(self, reals: Float[Tensor, "*batch reals"], fill: float) -> Float[Tensor, "*batch variables"]:
         """Numbers of the real variables as numbers of all variables, ``fill`` at the others."""
-        out = torch.full((len(reals), self.layout.variables), fill, dtype=self.enter.weight.dtype, device=reals.device)
-        out[:, self.real] = reals.to(out.dtype)
+        shape = (*reals.shape[:-1], self.layout.variables)
+        out = torch.full(shape, fill, dtype=self.enter.weight.dtype, device=reals.device)
+        out[..., self.real] = reals.to(out.dtype)
         return out
+
+    def blocks_of(self) -> list[Block]:
+        """The blocks of the trunk, in order."""
+        return [block for block in self.trunk if isinstance(block, Block)]
+
+    @classmethod
+    def stack(cls, networks: Sequence[Network]) -> Stack:
+        own = [network for network in networks if isinstance(network, cls)]
+        alike = {(one.layout, one.width, one.blocks, one.expert) for one in own}
+        return MLPStack(own) if len(own) == len(networks) > 1 == len(alike) else Apart(networks)

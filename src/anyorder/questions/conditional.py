@@ -34,6 +34,7 @@ from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
+from anyorder.support.threads import answering
 
 
 class Conditional:
@@ -196,6 +197,7 @@ class Conditional:
         kept |= {"draws": self.draws, "seed": self.seed, "rules": self.rules, "_read": self._known.statements}
         return Conditional(**(kept | changed))
 
+    @answering
     def __getitem__(self, name: str) -> Answer:
         """The distribution of one variable: exact, in one step; under ranges a mixture with standard errors.
 
@@ -226,6 +228,7 @@ class Conditional:
             distribution = self.model.heads.distribution(features, index)
         return Answer(self.model.schema.variables[index], self.model.encoding, distribution)
 
+    @answering
     def answers(self, *names: str) -> dict[str, Answer]:
         """The distributions of several variables, each by itself, in one pass: quicker than asking one by one.
 
@@ -266,6 +269,7 @@ class Conditional:
             answer.parts = lambda: [part[name] for part in self.by_parts()]
         return answer
 
+    @answering
     def log_prob(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int | None = None, seed: int = 0, **more: Any
     ) -> Estimate:
@@ -317,6 +321,7 @@ class Conditional:
             if self.asked is not None and name not in self.asked:
                 raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
 
+    @answering
     def prob(self, event: str | Mapping[str, Any] | None = None, /, **more: Any) -> Estimate:
         """The probability of an event given the evidence, jointly.
 
@@ -341,6 +346,7 @@ class Conditional:
         found = self._ranged.probability(event_of(event, more), self._known.values)
         return self._doubted(found, lambda part: part.prob(event, **more))
 
+    @answering
     def entropy(self, *names: str) -> Estimate:
         """The joint entropy of these variables given the evidence, in nats and in the units of the data.
 
@@ -365,6 +371,7 @@ class Conditional:
 
         return self._doubted(joint_entropy(self, names), lambda part: joint_entropy(part, names))
 
+    @answering
     def most_probable(self, *names: str) -> MostProbable:
         """The values of these variables, by default of all others, that are most probable together.
 
@@ -400,6 +407,7 @@ class Conditional:
             raise UserError("nothing is left to complete: every variable is given")
         return completion(self.model, *self._row(), asked, self._known.regions)
 
+    @answering
     def order_spread(
         self, values: Mapping[str, Any] | None = None, /, *, orders: int = 8, seed: int = 0, **more: Any
     ) -> OrderSpread:
@@ -457,6 +465,7 @@ class Conditional:
         warnings.warn("given_places is now called given_indices", DeprecationWarning, stacklevel=2)
         return self.given_indices
 
+    @answering
     def particles(self) -> Particles:
         """The weighted draws that stand for the ranges, in model units; of use where :meth:`sample` is not enough.
 
@@ -472,6 +481,7 @@ class Conditional:
         """
         return self._ranged.particles()
 
+    @answering
     def ranged_rows(self, n: int) -> tuple[Float[Tensor, "n variables"], Bool[Tensor, "1 variables"]]:
         """Rows of model values drawn inside the ranges.
 
@@ -495,6 +505,7 @@ class Conditional:
         check_room("n", n, self.model.variables)
         return self._ranged.rows(n, self.seed)
 
+    @answering
     def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
         """Draw rows jointly: evidence as given, asked variables drawn, others left out.
 

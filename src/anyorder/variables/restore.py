@@ -35,9 +35,7 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     if dtype.kind == "b":
         return _nullable(pd.Series(np.rint(values) > 0), unknown, dtype)
     if dtype.kind == "f":
-        column = pd.Series(values)
-        column[unknown] = np.nan
-        return column.astype(dtype)
+        return pd.Series(np.where(unknown, np.nan, values)).astype(dtype)
     whole_kind = variable.kind is Kind.INTEGER
     cells = [int(value) if whole_kind else value for value in values.tolist()]
     return pd.Series(_objects(cells, unknown), dtype=object)

@@ -1,4 +1,4 @@
-r"""The trees of one variable together with its questions: inputs in, log-probabilities of its classes out.
+r"""The trees of one variable together with its questions: scores in, log-probabilities of its classes out.
 
 $$\log p_k = \sum_{\text{questions on the way to } k} \log p(\text{the answer that leads to } k),$$
 
@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from anyorder.networks.parts.forest import Forest, forest
 from anyorder.networks.parts.halving import Split, ways
 from anyorder.networks.parts.tree_arrays import TreeArrays
 
@@ -25,7 +24,9 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 class ClassTrees:
     """``ways``: the answers that lead to each class, padded with one that is always given."""
 
-    forest: Forest | None
+    trees: TreeArrays
+    score: Int[np.ndarray, " trees"]  # to which of the scores each tree adds
+    scores: int
     ways: Int[np.ndarray, "classes depth"]
     constant: Float[np.ndarray, " answers"]  # what is answered without trees
     yes: Int[np.ndarray, " some"]  # the answers "yes" to questions of yes and no with trees; "no" stands before each
@@ -60,9 +61,10 @@ class ClassTrees:
             elif trees:
                 several.append((slice(answer, answer + count), slice(score, score + count)))
             answer, score = answer + count, score + scores
-        grown = forest(TreeArrays.joined(parts), np.concatenate(score_of), score) if yes or several else None
         return cls(
-            forest=grown,
+            trees=TreeArrays.joined(parts),
+            score=np.concatenate(score_of) if score_of else np.zeros(0, np.int64),
+            scores=score,
             ways=ways(splits, len(marginal)),
             constant=constant,
             yes=np.array(yes, np.int64),
@@ -72,12 +74,11 @@ class ClassTrees:
             doubt=doubt,
         )
 
-    def log_probs(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows classes"]:
-        """The log-probability of every class."""
-        if self.forest is None:
-            return np.repeat(self.marginal[None], len(inputs), axis=0)
-        scores = self.forest.scores(inputs)
-        answers = np.repeat(self.constant[None], len(inputs), axis=0)
+    def log_probs(self, scores: Float[np.ndarray, "rows scores"]) -> Float[np.ndarray, "rows classes"]:
+        """The log-probability of every class, given the sums of the trees."""
+        if not len(self.score):
+            return np.repeat(self.marginal[None], len(scores), axis=0)
+        answers = np.repeat(self.constant[None], len(scores), axis=0)
         if len(self.yes):
             odds = scores[:, self.yes_score]
             no = -np.logaddexp(0.0, odds)

@@ -44,19 +44,31 @@ def predictor_moments(
     return location, variance
 
 
+def moments_of_one_set(
+    mean: Float[Tensor, "networks inputs"],
+    covariance: Float[Tensor, "networks inputs inputs"],
+    weight: Float[Tensor, "networks predictors inputs"],
+    values: Float[Tensor, "networks batch inputs"],
+    known: Bool[Tensor, " inputs"],
+) -> tuple[Float[Tensor, "networks batch predictors"], Float[Tensor, "networks one predictors"]]:
+    """For rows that know the same inputs: one factor a network, and weights for the known inputs alone."""
+    index, absent = known.nonzero()[:, 0], (~known).nonzero()[:, 0]
+    own = weight[..., absent]
+    spread = own @ covariance[:, absent]  # the covariance of the unknown part of every predictor with every input
+    factor = torch.linalg.cholesky_ex(covariance[:, index[:, None], index]).L
+    cross = torch.linalg.solve_triangular(factor, spread[..., index].mT, upper=False)
+    effective = weight[..., index].mT + torch.linalg.solve_triangular(factor.mT, cross, upper=True)
+    start = mean[:, None] @ weight.mT
+    location = torch.baddbmm(start, values[..., index] - mean[:, None, index], effective)
+    variance = (spread[..., absent] * own).sum(dim=2) - cross.square().sum(dim=1)
+    return location, variance.clamp(min=0)[:, None]
+
+
 def _of_one_set(
     mean: Tensor, covariance: Tensor, weight: Tensor, values: Tensor, known: Bool[Tensor, " inputs"]
 ) -> tuple[Tensor, Tensor]:
-    """For rows that know the same inputs: one factor, and weights for the known inputs alone."""
-    index, absent = known.nonzero()[:, 0], (~known).nonzero()[:, 0]
-    own = weight[:, absent]
-    spread = own @ covariance[absent]  # the covariance of the unknown part of every predictor with every input
-    factor = torch.linalg.cholesky_ex(covariance[index[:, None], index]).L
-    cross = torch.linalg.solve_triangular(factor, spread[:, index].T, upper=False)
-    effective = weight[:, index].T + torch.linalg.solve_triangular(factor.T, cross, upper=True)
-    location = weight @ mean + (values[:, index] - mean[index]) @ effective
-    variance = (spread[:, absent] * own).sum(dim=1) - cross.square().sum(dim=0)
-    return location, variance.clamp(min=0).expand(len(values), -1)
+    location, variance = moments_of_one_set(mean[None], covariance[None], weight[None], values[None], known)
+    return location[0], variance[0].expand(len(values), -1)
 
 
 def _of_each(mean: Tensor, covariance: Tensor, weight: Tensor, values: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:

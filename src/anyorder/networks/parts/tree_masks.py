@@ -14,6 +14,7 @@ same scores, so equal ones are answered once.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -281,9 +282,15 @@ def _distinct(
     if len(places) < FEW:
         return every, None
     # Rows that differ seldom have the same sum of products; where they do, none is taken for another.
-    factors = np.random.default_rng(0).integers(1, 1 << 62, places.shape[1], dtype=np.int64) | 1
-    _, kept, back = np.unique((places * factors).sum(axis=1), return_index=True, return_inverse=True)
+    _, kept, back = np.unique((places * _factors(places.shape[1])).sum(axis=1), return_index=True, return_inverse=True)
     back = back.reshape(-1)
     if 2 * len(kept) > len(places) or not np.array_equal(places[kept[back]], places):
         return every, None
     return kept, back
+
+
+@functools.cache
+def _factors(count: int) -> Int[np.ndarray, " count"]:
+    """As many odd numbers, always the same."""
+    found: Int[np.ndarray, " count"] = np.random.default_rng(0).integers(1, 1 << 62, count, dtype=np.int64) | 1
+    return found

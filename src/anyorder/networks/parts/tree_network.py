@@ -7,6 +7,8 @@ that is not known is NaN to them, and beside the cells they see how many are kno
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.networks.base import MaskNetwork
+from anyorder.networks.base import MaskNetwork, Network
+from anyorder.networks.parts.forest import Forest, forest
+from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.networks.parts.tree_arrays import DTYPES, TreeArrays
 
 
@@ -51,7 +55,8 @@ class TreeNetwork(MaskNetwork):
 
     def _forget(self) -> None:
         """Drop what was made of the trees before."""
-        self._ready: dict[int, Any] = {}  # what answers for a variable, made when it is first asked for
+        self._ready: dict[int, Any] = {}  # what a variable needs for its answers, made when it is first asked for
+        self._forests: dict[int, Forest] = {}  # likewise
         self._by_variable: list[TreeArrays] | None = None
 
     def _load_from_state_dict(self, *arguments: Any) -> None:
@@ -86,7 +91,7 @@ class TreeNetwork(MaskNetwork):
             rows = np.flatnonzero(unknown[:, variable])
             if len(rows):
                 here = torch.as_tensor(rows, device=values.device)
-                features[here, variable] = self._answer(inputs[rows], variable).to(features)
+                features[here, variable] = self.answered(inputs[rows], variable).to(features)
         return features
 
     def at(
@@ -100,17 +105,80 @@ class TreeNetwork(MaskNetwork):
         inputs[np.arange(len(targets)), targets] = np.nan
         inputs = with_count(inputs)
         if len(targets) and (targets == targets[0]).all():  # as in most questions
-            return self._answer(inputs, int(targets[0])).to(values)
+            return self.answered(inputs, int(targets[0])).to(values)
         features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
         for variable in np.unique(targets):
             rows = np.flatnonzero(targets == variable)
             here = torch.as_tensor(rows, device=values.device)
-            features[here] = self._answer(inputs[rows], int(variable)).to(features)
+            features[here] = self.answered(inputs[rows], int(variable)).to(features)
         return features
 
-    @abstractmethod
-    def _answer(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
+    def answered(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""
+        # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
+        if variable not in self._forests:
+            self._forests[variable] = forest(*self.scored(variable))
+        return self.answer(self._forests[variable].scores(inputs), variable)
+
+    @abstractmethod
+    def scored(self, variable: int) -> tuple[TreeArrays, Int[np.ndarray, " trees"], int]:
+        """All trees of a variable, to which score each of them adds, and how many scores there are."""
+
+    @abstractmethod
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
+        """Features of one variable from its scores, in float64, the width filled up with zeros."""
+
+    @classmethod
+    def stack(cls, networks: Sequence[Network]) -> Stack:
+        own = [network for network in networks if isinstance(network, TreeNetwork)]
+        return TreeStack(own) if len(own) == len(networks) > 1 else Apart(networks)
+
+
+class TreeStack(Stack):
+    """Networks of trees: those of a variable are one forest."""
+
+    def __init__(self, networks: Sequence[TreeNetwork]) -> None:
+        self.networks = networks
+        self._ready: dict[int, tuple[Forest, list[int]]] = {}
+
+    def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
+        inputs = with_count(_inputs(values, known))
+        blocks = [
+            torch.zeros(*values.shape, one.layout.width, dtype=values.dtype, device=values.device)
+            for one in self.networks
+        ]
+        for variable in (~known).nonzero()[:, 0].tolist():
+            for block, found in zip(blocks, self._answers(inputs, variable), strict=True):
+                block[:, variable] = found.to(block)
+        return blocks
+
+    def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
+        inputs = _inputs(values, known)
+        inputs[:, target] = np.nan
+        return [found.to(values) for found in self._answers(with_count(inputs), target)]
+
+    def at_own(self, values: Tensor, known: Tensor, target: int, own: Tensor) -> Tensor:
+        # Each row needs one network's trees: to ask all of them for it would be dearer than to ask in turn.
+        inputs = _inputs(values, known)
+        inputs[:, target] = np.nan
+        inputs, numbers = with_count(inputs), own.cpu().numpy()
+        features = np.zeros((len(inputs), max(one.layout.width for one in self.networks)))
+        for number, network in enumerate(self.networks):
+            rows = np.flatnonzero(numbers == number)
+            if len(rows):
+                features[rows, : network.layout.width] = network.answered(inputs[rows], target).numpy()
+        return torch.from_numpy(features).to(values)
+
+    def _answers(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> list[Tensor]:
+        if variable not in self._ready:
+            trees, score, counts = zip(*(one.scored(variable) for one in self.networks), strict=True)
+            ends = np.cumsum([0, *counts]).tolist()
+            joined = np.concatenate([own + start for own, start in zip(score, ends, strict=False)])
+            self._ready[variable] = forest(TreeArrays.joined(trees), joined, ends[-1]), ends
+        together, ends = self._ready[variable]
+        scores = together.scores(inputs)
+        parts = (scores[:, start:end] for start, end in pairwise(ends))
+        return [one.answer(part, variable) for one, part in zip(self.networks, parts, strict=True)]
 
 
 def sizes_of(trees: TreeArrays) -> dict[str, int]:

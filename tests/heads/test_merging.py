@@ -1,16 +1,17 @@
-"""Blends of histograms that were made one, against the blends themselves."""
+"""Blends whose members were made one, against the blends themselves."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from scipy import stats
 
-from anyorder.heads import Binned, Bounded, GaussianMixture, Head, Spiked
+from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixture, Head, Spiked
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.heads.blend import Blend, BlendDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixture
-from anyorder.heads.histograms import with_fewest
+from anyorder.heads.merging import folded, with_fewest
 from anyorder.testing import check_head
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
@@ -178,3 +179,46 @@ def test_a_bracket_holds_the_quantile() -> None:
         sure = ~found.isnan()
         slack = 1e-9 * found.abs().clamp(min=1)
         assert bool(((low - slack <= found) & (found <= high + slack))[sure].all()), head.name
+
+
+FAMILIES: dict[str, Head] = {
+    "gaussians": GaussianMixture(3),
+    "cut gaussians": Bounded(GaussianMixture(3), -0.6, 1.2),
+    "atoms": Spiked((0.0, 1.0), Bounded(GaussianMixture(2), -0.6, None)),
+    "logistics": Bounded(DiscretizedLogisticMixture(2, LATTICE), 0.0, None),
+    "levels": Categorical(4),
+    "yes and no": Bernoulli(),
+}
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_equal_heads_are_folded_into_their_mixture(kind: str) -> None:
+    head = FAMILIES[kind]
+    features = torch.randn(6, 3, head.size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    log_weights = torch.tensor(WEIGHTS, dtype=torch.float64).log().expand(6, -1)
+    together = folded(head(features), log_weights)
+    assert together is not None and together.shape == (6,)
+    values = torch.tensor([0.0, 1.0, 0.37, 2.0], dtype=torch.float64)[:, None]
+    if together.discrete and not head.levels:
+        values = LATTICE.at(torch.arange(4.0).double())[:, None]
+    elif head.levels:
+        values = torch.arange(float(head.levels), dtype=torch.float64)[:, None]
+    each = torch.stack([head(features[:, member]).log_prob(values) for member in range(3)], dim=-1)
+    expected = (each + log_weights).logsumexp(-1)
+    torch.testing.assert_close(together.log_prob(values), expected, rtol=1e-9, atol=1e-9)
+    reached = torch.stack([head(features[:, member]).cdf(values) for member in range(3)], dim=-1)
+    torch.testing.assert_close(together.cdf(values), (reached * log_weights.exp()).sum(-1), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.6, 1.2), (0.2, np.inf), (-np.inf, 0.1)])
+def test_draws_and_means_inside_are_those_of_the_cut_mixture(low: float, high: float) -> None:
+    features = torch.randn(9, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    law = GaussianMixture(3)(features.expand(20_000, -1))
+    drawn = law.sample_within(low, high, torch.Generator().manual_seed(0))
+    assert drawn.min() >= low and drawn.max() <= high
+    cut = Bounded(GaussianMixture(3), *(None if np.isinf(end) else end for end in (low, high)))(features[None])
+    assert stats.kstest(drawn.numpy(), lambda at: cut.cdf(torch.as_tensor(at)).numpy()).pvalue > 1e-4
+    found = cut.expect(torch.sin)
+    grid = torch.linspace(max(low, -40.0), min(high, 40.0), 400_001, dtype=torch.float64)
+    exact = torch.trapezoid((cut.log_prob(grid[:, None])[:, 0].exp() * grid.sin()), grid)
+    torch.testing.assert_close(found[0], exact, rtol=0, atol=1e-4)

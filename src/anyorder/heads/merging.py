@@ -1,0 +1,157 @@
+r"""Distributions of one variable, mixed, are again one distribution, where they are of one family.
+
+$$\sum_m w_m \sum_k \pi_{mk} B_{mk}(u) = \sum_{(m, k)} (w_m \pi_{mk})\, B_{mk}(u)$$
+
+Mixtures of a family, mixed, are a mixture of all their components. Histograms are one with the bins of them all: since
+every B is linear between its breakpoints, so is the sum between those of all. Levels are levels with the mean
+probabilities. The same holds for each of them behind bounds and beside atoms.
+
+Two ways lead there. :func:`folded` takes members whose features came from one head, which are one batch with a
+dimension for the member: next to no work. :func:`with_fewest` takes any members. For histograms it costs more than to
+ask each of them for one density, and pays where each would be asked for many values: for quantiles and entropies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.distributions.base import Distribution
+from anyorder.heads.bernoulli import BernoulliDistribution
+from anyorder.heads.binned import BinnedDistribution
+from anyorder.heads.bins import Bins
+from anyorder.heads.bounded import BoundedDistribution
+from anyorder.heads.categorical import CategoricalDistribution
+from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtureDistribution
+from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
+from anyorder.heads.spiked import SpikedDistribution
+
+Joins = dict[tuple[Bins, ...], Bins]
+"""What was joined before, kept by whoever asks again and again."""
+
+
+def folded(bundle: Distribution, log_weights: Float[Tensor, "*batch members"]) -> Distribution | None:
+    """The mixture of a bundle of shape [*batch, members] over its last dimension; None where its family has none.
+
+    The weights of each element add up to one.
+    """
+    if isinstance(bundle, BoundedDistribution):
+        # What the bounds leave of a member is stretched by its own factor.
+        stretched = log_weights - bundle.log_mass().double()
+        base = folded(bundle.base, stretched.log_softmax(-1))
+        return None if base is None else dataclasses.replace(bundle, base=base, log_inside=_inside(stretched, bundle))
+    if isinstance(bundle, SpikedDistribution):
+        each = bundle.log_weights.double() + log_weights[..., None]
+        base = folded(bundle.base, each[..., 0].log_softmax(-1))
+        mixed = each.logsumexp(-2).to(bundle.log_weights.dtype)
+        return None if base is None else SpikedDistribution(mixed, bundle.atoms, base)
+    if isinstance(bundle, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
+        logits = bundle.logits.double().log_softmax(-1) + log_weights[..., None]
+        means, scales = bundle.means.flatten(-2), bundle.log_scales.flatten(-2)
+        return dataclasses.replace(bundle, logits=logits.flatten(-2).to(means.dtype), means=means, log_scales=scales)
+    levels = _log_probs(bundle)
+    if levels is None:
+        return None
+    return CategoricalDistribution((levels.double() + log_weights[..., None]).logsumexp(-2).to(levels.dtype))
+
+
+def with_fewest(
+    members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"], joins: Joins
+) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch left"]]:
+    """The mixture with fewer members: those of one shape are merged, where the first of them stood."""
+    alike: dict[Any, list[int]] = {}
+    for index, member in enumerate(members):
+        shape = _shape(member)
+        alike.setdefault(index if shape is None else shape, []).append(index)
+    if len(alike) == len(members):
+        return tuple(members), log_weights
+    found = []
+    for own in alike.values():
+        share = log_weights[..., own].double().log_softmax(-1).expand(*members[own[0]].shape, -1)
+        found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
+    return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
+
+
+def cut_together(
+    members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"]
+) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch members"], Tensor, BoundedDistribution] | None:
+    """Where all members have the same bounds: what they say without them, with which weights, and what is inside.
+
+    The mixture of the first with the second, cut at the bounds (those of the last), is that of the members.
+    """
+    bounded = [member for member in members if isinstance(member, BoundedDistribution)]
+    if len(bounded) < len(members) or len({(member.low, member.high) for member in bounded}) > 1:
+        return None
+    stretched = log_weights - torch.stack([member.log_mass().double() for member in bounded], dim=-1)
+    bases = tuple(member.base for member in bounded)
+    return bases, stretched.log_softmax(-1), _inside(stretched, bounded[0]), bounded[0]
+
+
+def _inside(stretched: Float[Tensor, "*batch members"], bounded: BoundedDistribution) -> Float[Tensor, "*batch"]:
+    """The log mass that bounds leave of a mixture whose weights, each divided by what is left of its member, these are.
+
+    With w'_m = w_m / mass_m / Z the mixture has the mass sum_m w'_m mass_m = 1 / Z inside.
+    """
+    return -stretched.logsumexp(-1).to(bounded.dtype)
+
+
+def _log_probs(member: Distribution) -> Float[Tensor, "*batch levels"] | None:
+    """The log-probability of every level; None where there are none."""
+    if isinstance(member, CategoricalDistribution):
+        return member.logits.log_softmax(-1)
+    if isinstance(member, BernoulliDistribution):
+        return F.logsigmoid(torch.stack([-member.logit, member.logit], dim=-1))
+    return None
+
+
+def _shape(member: Distribution) -> Any:
+    """Distributions of the same shape can be merged; None for what cannot."""
+    if isinstance(member, BinnedDistribution):
+        return (member.bins.warp, member.bins.lattice)
+    if isinstance(member, GaussianMixtureDistribution):
+        return type(member)
+    if isinstance(member, DiscretizedLogisticMixtureDistribution):
+        return (type(member), member.lattice)
+    if isinstance(member, BernoulliDistribution | CategoricalDistribution):
+        return CategoricalDistribution
+    if not isinstance(member, BoundedDistribution | SpikedDistribution):
+        return None
+    inner = _shape(member.base)
+    wrapped = member.atoms if isinstance(member, SpikedDistribution) else (member.low, member.high)
+    return None if inner is None else (type(member), wrapped, inner)
+
+
+def _merge(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"], joins: Joins) -> Distribution:
+    """One distribution for members of one shape; the weights of each element add up to one."""
+    first = members[0]
+    if isinstance(first, BoundedDistribution):
+        stretched = log_weights - torch.stack([member.log_mass().double() for member in members], dim=-1)
+        base = _merge([member.base for member in members], stretched.log_softmax(-1), joins)
+        return dataclasses.replace(first, base=base, log_inside=_inside(stretched, first))
+    if isinstance(first, SpikedDistribution):
+        each = torch.stack([member.log_weights.double() for member in members], dim=-1) + log_weights[..., None, :]
+        base = _merge([member.base for member in members], each[..., 0, :].log_softmax(-1), joins)
+        return SpikedDistribution(each.logsumexp(-1).to(first.log_weights.dtype), first.atoms, base)
+    if isinstance(first, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
+        shares = zip(members, log_weights.unbind(-1), strict=True)
+        joined = torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
+        means, scales = (torch.cat([getattr(one, name) for one in members], -1) for name in ("means", "log_scales"))
+        return dataclasses.replace(first, logits=joined.to(means.dtype), means=means, log_scales=scales)
+    if isinstance(first, CategoricalDistribution | BernoulliDistribution):
+        each_level = [part for part in map(_log_probs, members) if part is not None]
+        levels = torch.stack(each_level, dim=-1)
+        return CategoricalDistribution((levels.double() + log_weights[..., None, :]).logsumexp(-1).to(levels.dtype))
+    key = tuple(member.bins for member in members)
+    if key not in joins:
+        joins[key] = Bins.joined(key)
+    logits = [
+        member.logits.double().log_softmax(-1) + log_weight[..., None]
+        for member, log_weight in zip(members, log_weights.unbind(-1), strict=True)
+    ]
+    return BinnedDistribution(torch.cat(logits, dim=-1).to(first.logits.dtype), joins[key])

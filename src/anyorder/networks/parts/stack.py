@@ -1,0 +1,91 @@
+"""Several networks of one kind that are asked the same question: what is known is one set for all rows.
+
+A blend of the folds of a table has four networks of every kind. Asked one after the other they do the same small steps
+four times over, and on a single row the steps cost more than the numbers in them. A kind of network that can do better
+stacks its weights (:meth:`anyorder.networks.base.Network.stack`); the others are asked in turn.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from anyorder.networks.base import Network
+
+
+class Stack(ABC):
+    """Networks of one kind, in an order. No value of an unknown variable is read."""
+
+    @abstractmethod
+    def beside(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, " variables"]
+    ) -> list[Float[Tensor, "batch variables width"]]:
+        """The features of all variables, by every network."""
+
+    @abstractmethod
+    def at(
+        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, " variables"], target: int
+    ) -> list[Float[Tensor, "batch width"]]:
+        """The features of one variable, by every network."""
+
+    @abstractmethod
+    def at_own(
+        self,
+        values: Float[Tensor, "batch variables"],
+        known: Bool[Tensor, " variables"],
+        target: int,
+        own: Int[Tensor, " batch"],
+    ) -> Float[Tensor, "batch width"]:
+        """The features of one variable, those of each row by the network whose number stands beside it."""
+
+
+class Apart(Stack):
+    """Networks that are asked one after the other."""
+
+    def __init__(self, networks: Sequence[Network]) -> None:
+        self.networks = networks
+
+    def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
+        everywhere = known.expand(len(values), -1)
+        return [network.beside(values, everywhere) for network in self.networks]
+
+    def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
+        everywhere, targets = known.expand(len(values), -1), _all(target, values)
+        return [network.at(values, everywhere, targets) for network in self.networks]
+
+    def at_own(self, values: Tensor, known: Tensor, target: int, own: Tensor) -> Tensor:
+        everywhere, targets = known.expand(len(values), -1), _all(target, values)
+        features = torch.zeros(0)
+        for number, network in enumerate(self.networks):
+            rows = (own == number).nonzero()[:, 0]
+            if len(rows):
+                found = network.at(values[rows], everywhere[rows], targets[rows])
+                if not len(features):
+                    features = found.new_zeros(len(values), max(one.layout.width for one in self.networks))
+                features[rows, : found.shape[1]] = found
+        return features
+
+
+def _all(target: int, values: Tensor) -> Int[Tensor, " batch"]:
+    return torch.full((len(values),), target, device=values.device)
+
+
+def shared_out(own: Int[Tensor, " batch"], count: int) -> tuple[Int[Tensor, "count most"], Int[Tensor, " batch"]]:
+    """The rows of each of ``count`` networks, the short lists filled up with any row, and where in them each row is."""
+    order = own.argsort(stable=True)
+    counts = own.bincount(minlength=count)
+    first = counts.cumsum(0) - counts
+    within = torch.arange(len(own), device=own.device) - first[own[order]]
+    most = int(counts.max()) if len(own) else 0
+    rows = torch.zeros(count * most, dtype=torch.long, device=own.device)
+    slot = own[order] * most + within
+    rows[slot] = order
+    where = torch.empty_like(order)
+    where[order] = slot
+    return rows.view(count, most), where
