@@ -208,7 +208,7 @@ class OneVariable(ABC):
 
     @abstractmethod
     def _probs(self) -> Any:
-        """Needs a variable that has levels or atoms."""
+        """The answer to :meth:`probs`, for a variable that has levels or atoms."""
 
     @abstractmethod
     def _mode(self) -> Any: ...
