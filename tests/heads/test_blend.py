@@ -110,9 +110,9 @@ def test_members_begin_at_whole_numbers(start: object) -> None:
         Blend((Gaussian(), Gaussian()), (0.5, 0.5), (0, start))  # type: ignore[arg-type]
 
 
-def gated(pair: tuple[Head, Head], temperatures: tuple[float, ...] = ()) -> Blend:
+def gated(pair: tuple[Head, Head], sharpness: float = 0.0) -> Blend:
     size = pair[0].size + pair[1].size
-    return Blend(pair, (0.3, 0.7), (0, pair[0].size), (size + 1, size), temperatures)
+    return Blend(pair, (0.3, 0.7), (0, pair[0].size), (size + 1, size), sharpness, size + 2 if sharpness else 0)
 
 
 @pytest.mark.parametrize("pair", [name for name in PAIRS if name != "spiked"])
@@ -159,31 +159,37 @@ def test_gates_of_zero_leave_the_weights_as_they_are() -> None:
     torch.testing.assert_close(gated(PAIRS["line"])(features).log_prob(value), fixed(features).log_prob(value))
 
 
-def test_levels_are_tempered_member_by_member() -> None:
-    head = gated(PAIRS["levels"], (2.0, 1.0))
+@pytest.mark.parametrize("sharpness", [0.8, -0.8])
+def test_a_power_of_the_mixture_of_levels_by_hand(sharpness: float) -> None:
+    head = gated(PAIRS["levels"], sharpness)
+    check_head(head)
     features = torch.randn(3, head.size, dtype=torch.float64)
-    features[:, -2:] = 0
-    expected = 0.3 * (features[:, :4] / 2).softmax(-1) + 0.7 * features[:, 4:8].softmax(-1)
+    features[:, -3:-1] = 0
+    features[:, -1] = torch.tensor([-0.5, 0.0, 0.5])  # nothing, half and all of the others known
+    mixed = 0.3 * features[:, :4].softmax(-1) + 0.7 * features[:, 4:8].softmax(-1)
+    power = mixed ** torch.tensor([0.0, sharpness / 2, sharpness], dtype=torch.float64).exp()[:, None]
     codes = torch.arange(4, dtype=torch.float64)[:, None]
-    torch.testing.assert_close(head(features).log_prob(codes).exp().T, expected)
+    torch.testing.assert_close(head(features).log_prob(codes).exp().T, power / power.sum(-1, keepdim=True))
 
 
-@pytest.mark.parametrize("extra", [((8,), ()), ((8, -1), ()), ((8, 9), (1.0,)), ((8, 9), (1.0, 0.0))])
-def test_gates_and_temperatures_must_make_sense(extra: tuple[tuple[int, ...], tuple[float, ...]]) -> None:
-    with pytest.raises(UserError, match=r"gates|temperatures"):
-        Blend(PAIRS["levels"], (0.3, 0.7), (0, 4), *extra)
+@pytest.mark.parametrize(
+    ("pair", "extra"),
+    [("levels", ((8,),)), ("levels", ((8, -1),)), ("levels", ((8, 9), 4.0, 10)), ("line", ((8, 9), 0.5, 10))],
+)
+def test_gates_and_sharpness_must_make_sense(pair: str, extra: tuple[object, ...]) -> None:
+    with pytest.raises(UserError, match=r"gates|sharpness"):
+        Blend(PAIRS[pair], (0.3, 0.7), (0, 4), *extra)  # type: ignore[arg-type]
 
 
 def test_without_gates_it_is_described_as_before() -> None:
     assert set(describe(blend(PAIRS["levels"]))) == {"name", "members", "weights", "starts"}
 
 
-def test_a_blend_of_levels_can_be_tempered_itself() -> None:
-    inner = gated(PAIRS["levels"])
+def test_a_blend_may_hold_a_sharpened_one() -> None:
+    inner = gated(PAIRS["levels"], 1.0)
     features = torch.randn(3, inner.size, dtype=torch.float64)
     codes = torch.arange(4, dtype=torch.float64)[:, None]
-    once = inner(features).log_prob(codes).T
-    outer = Blend((inner, Categorical(4)), (0.5, 0.5), (0, inner.size), (), (2.0, 1.0))
+    once = inner(features).log_prob(codes).T.exp()
+    outer = Blend((inner, Categorical(4)), (0.5, 0.5), (0, inner.size))
     wide = torch.cat([features, torch.zeros(3, 4, dtype=torch.float64)], dim=1)
-    expected = 0.5 * (once / 2).softmax(-1) + 0.5 / 4
-    torch.testing.assert_close(outer(wide).log_prob(codes).exp().T, expected)
+    torch.testing.assert_close(outer(wide).log_prob(codes).exp().T, 0.5 * once + 0.5 / 4)

@@ -22,10 +22,10 @@ NETWORKS = {
 }
 
 
-def peaked(network: str, protocol: object = None) -> AnyOrderModel:
-    """A random model whose variables depend strongly on each other."""
+def peaked(network: str, protocol: object = None, *, shift: int = 0) -> AnyOrderModel:
+    """A random model whose variables depend strongly on each other; another one for each ``shift``."""
     model = text_model(Alphabet(SYMBOLS), N, NETWORKS[network], protocol or Canonical(), seed=0)
-    generator = torch.Generator().manual_seed(1)
+    generator = torch.Generator().manual_seed(1 + shift)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.5 * torch.randn(parameter.shape, generator=generator))

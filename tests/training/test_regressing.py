@@ -123,3 +123,60 @@ def test_odd_descriptions_are_refused(fitted: tuple) -> None:
     for odd in ({"atoms": [0]}, {"trees": [[1, 1]] * 4}, {"logistic": [1] * 4}, {"leaves": 1}):
         with pytest.raises(UserError):
             networks.build({**described, **odd}, layout=network.layout)
+
+
+def added_up(*, in_units: bool) -> tuple[RegressionTrees, list[Head], Encoding, Rows]:
+    """Regressions of a table whose last column is a sum of steps in its own units, and bent by normal scores."""
+    rng = np.random.default_rng(5)
+    steps = rng.integers(0, 4, (600, 3)) + rng.normal(scale=0.1, size=(600, 3))
+    frame = pd.DataFrame(steps, columns=list("abc"))
+    frame["sum"] = np.floor(steps + 0.5) @ [30.0, 6.0, 1.0] + 0.02 * rng.normal(size=600)
+    schema, frame = prepare(frame, kinds=None, missing=(), drop=(), bounds=None)
+    encoding = Encoding.fit(frame, schema, "normal_scores")
+    rows = encoded_rows(encoding, frame)
+    heads = [linear_head(head_for(codec, 3, {})) for codec in encoding.codecs]
+    fold = torch.arange(len(frame)) % FOLDS
+    held_out = [rows.take((fold == k).nonzero()[:, 0]) for k in range(FOLDS)]
+    found = fit_regressions(
+        heads,
+        layout_of(schema, heads),
+        [False] * 4,
+        held_out[::-1],
+        held_out,
+        seed=0,
+        clock=Clock(len(heads), None, lambda: False),
+        advance=lambda: None,
+        units=[codec.measure for codec in encoding.codecs] if in_units else (),
+    )
+    return found[0], heads, encoding, held_out[0]
+
+
+@pytest.fixture(scope="module")
+def bent() -> tuple[RegressionTrees, list[Head], Encoding, Rows]:
+    return added_up(in_units=True)
+
+
+def test_what_adds_up_in_the_units_of_the_data_is_learned_there(bent: tuple) -> None:
+    network, heads, encoding, held_out = bent
+    assert bool(network.bend[3].any())
+    known = torch.ones_like(held_out.observed)
+    known[:, 3] = False
+    said = heads[3](network.beside(held_out.values, known)[:, 3, : heads[3].size]).quantile(torch.tensor([[0.5]]))[0]
+    apart = encoding.codecs[3].measure(said.double().numpy()) - encoding.codecs[3].measure(
+        held_out.values[:, 3].double().numpy()
+    )
+    assert float(np.median(np.abs(apart))) < 1.5  # of a range of 111
+    plain, plain_heads, _, _ = added_up(in_units=False)
+    assert plain.knots == 0 and "knots" not in describe(plain)
+    assert nats(network, heads, held_out, 3) > nats(plain, plain_heads, held_out, 3) + 0.1
+
+
+def test_bent_regressions_come_back_and_damaged_bends_do_not(bent: tuple) -> None:
+    network, _, _, held_out = bent
+    again = networks.build(describe(network), layout=network.layout)
+    again.load_state_dict(network.state_dict())
+    known = held_out.observed & (torch.arange(4) != 3)
+    assert torch.equal(again.beside(held_out.values, known), network.beside(held_out.values, known))
+    for damaged in (network.bend.flip(2), network.bend + torch.nan):
+        with pytest.raises(UserError):
+            again.load_state_dict({**network.state_dict(), "bend": damaged})

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
@@ -122,6 +122,11 @@ class HeadBank(nn.Module):
             log_weights = head.log_weights if gates is None else head.weights_for(gates[rows])
             weights[rows] = log_weights.exp().to(weights)
         return torch.multinomial(weights, 1, generator=generator)[:, 0]
+
+    def sharpened_at(self, variable: Int[Tensor, " steps"]) -> Bool[Tensor, " steps"]:
+        """Where heads are blends: whether each variable named has a power of the mixture, so that no member has it."""
+        sharp = torch.tensor([self._blend(number).sharpness != 0 for number in range(len(self))])
+        return sharp.to(variable.device)[variable]
 
     def sample_member_at(
         self,

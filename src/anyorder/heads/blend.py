@@ -3,6 +3,9 @@
 The weights are fixed, or depend on the evidence e: then :mod:`anyorder.networks.blend` puts what e adds to their
 logarithms behind the features of the members, log w_m(e) = log w_m + gate_m(e) - log sum.
 
+A mixture is less sure than its members. So levels may have a power of it, q(k) = p(k)^exp(a s) / sum_j p(j)^exp(a s)
+with s the share of the other variables that is known, which also stands behind the features.
+
 Blending univariate conditionals keeps every answer exact: each step of a chain is normalised, so the product is.
 Members read their own block of the features (:mod:`anyorder.networks.blend` puts them side by side) and must be
 distributions over the same values: all densities, or all probabilities of the same points. Members with equal heads,
@@ -39,7 +42,7 @@ from anyorder.support.roots import crossing_by_sections, least_index
 FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
 MOST_POINTS = 4096  # of a lattice that are tabulated
 FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
-TEMPERATURES = "[0.1, 10]"
+SHARPEST = 3.0  # of the logarithm of a power
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -278,7 +281,8 @@ class Blend(Head):
     """``members`` read their features from ``starts`` on; ``weights`` are theirs in the mixture.
 
     ``gates``: which feature is added to the logarithm of each member's weight, where they depend on the evidence.
-    ``temperatures``: by which the distributions of levels are tempered first, 1 for as they are.
+    ``sharpness``: the logarithm of the power of the mixture where all is known, 0 for the mixture itself; ``share``:
+    the feature that is the share known, less one half.
     """
 
     name: ClassVar[str] = "blend"
@@ -288,7 +292,8 @@ class Blend(Head):
     weights: tuple[float, ...]
     starts: tuple[int, ...]
     gates: tuple[int, ...] = field(default=(), metadata={"later": True})
-    temperatures: tuple[float, ...] = field(default=(), metadata={"later": True})
+    sharpness: float = field(default=0.0, metadata={"later": True})
+    share: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -299,11 +304,11 @@ class Blend(Head):
         if min(self.weights) < 0 or abs(sum(self.weights) - 1) > 1e-6:
             raise UserError(f"the weights of a blend must be shares that add up to one, got {self.weights}")
         self.gates = tuple(whole("gates", gate, 0) for gate in self.gates)
-        self.temperatures = tuple(self.temperatures)
-        if not {len(self.gates), len(self.temperatures)} <= {0, len(self.members)}:
-            raise UserError("a blend needs as many gates and temperatures as members, or none")
-        if not all(inside(temperature, TEMPERATURES) for temperature in self.temperatures):
-            raise UserError(f"the temperatures of a blend must be numbers in {TEMPERATURES}, got {self.temperatures}")
+        if len(self.gates) not in (0, len(self.members)):
+            raise UserError("a blend needs as many gates as members, or none")
+        self.share = whole("share", self.share, 0)
+        if not inside(self.sharpness, f"[{-SHARPEST}, {SHARPEST}]") or (self.sharpness and not self.levels):
+            raise UserError(f"the sharpness of a blend must be a number up to {SHARPEST}, 0 without levels")
         if len({head.levels for head in self.members}) > 1:
             raise UserError("the members of a blend must have the same levels")
         self.parts = nn.ModuleList(self.members)
@@ -315,7 +320,7 @@ class Blend(Head):
     @property
     def size(self) -> int:
         members = (start + head.size for start, head in zip(self.starts, self.members, strict=True))
-        return max(*members, *(gate + 1 for gate in self.gates), 0)
+        return max(*members, *(gate + 1 for gate in self.gates), self.share + 1 if self.sharpness else 0)
 
     @property
     def levels(self) -> int:
@@ -335,19 +340,21 @@ class Blend(Head):
             tuple(self.weights[part] / total if total else 1 / len(parts) for part in parts),
             tuple(starts[:-1]),
             tuple(self.gates[part] - gone for part in parts) if self.gates else (),
-            tuple(self.temperatures[part] for part in parts) if self.temperatures else (),
+            self.sharpness,
+            self.share - gone if self.sharpness else 0,
         )
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         counted = self.counted
         if len(counted) == 1:
-            return self.member(counted[0], features[..., self.starts[counted[0]] :])
+            only = self.member(counted[0], features[..., self.starts[counted[0]] :])
+            return self._sharpened(only, features) if self.sharpness else only
         log_weights = self.weights_for(features)
         members: list[Distribution] = []
         shares: list[Tensor] = []
         for numbers, index in self._bundles:
             own = log_weights[..., numbers]
-            bundle = self._said(numbers[0], features[..., index]) if len(numbers) > 1 else None
+            bundle = self.members[numbers[0]](features[..., index]) if len(numbers) > 1 else None
             whole_bundle = None if bundle is None else folded(bundle, own.log_softmax(-1).expand(bundle.shape))
             if whole_bundle is not None:
                 members.append(whole_bundle)
@@ -356,15 +363,22 @@ class Blend(Head):
             members += [self.member(number, features[..., self.starts[number] :]) for number in numbers]
             shares += own.unbind(-1)
         mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
-        return mixed.merged if self.levels else mixed
+        if not self.levels:
+            return mixed
+        return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
+
+    def _sharpened(self, mixed: Distribution, features: Float[Tensor, "*batch size"]) -> Distribution:
+        codes = torch.arange(self.levels, dtype=features.dtype, device=features.device)
+        log_probs = mixed.log_prob(codes.reshape(-1, *[1] * (features.ndim - 1))).movedim(0, -1)
+        power = (self.sharpness * (features[..., self.share, None] + 0.5)).exp()
+        return CategoricalDistribution(log_probs * power.to(log_probs.dtype))
 
     @cached_property
     def alike(self) -> list[list[int]]:
-        """The members that count, those with equal heads and temperatures together."""
+        """The members that count, those with equal heads together."""
         found: dict[str, list[int]] = {}
         for number in self.counted:
-            temperature = self.temperatures[number] if self.temperatures else 1.0
-            found.setdefault(json.dumps([describe(self.members[number]), temperature]), []).append(number)
+            found.setdefault(json.dumps(describe(self.members[number])), []).append(number)
         return list(found.values())
 
     @cached_property
@@ -381,12 +395,9 @@ class Blend(Head):
 
     def member(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
         """What one member says, from features that begin with its own."""
-        return self._said(index, features[..., : self.members[index].size])
-
-    def _said(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
-        said: Distribution = self.members[index](features)
-        temperature = self.temperatures[index] if self.temperatures else 1.0
-        return said if temperature == 1 else said.tempered(temperature)
+        head = self.members[index]
+        said: Distribution = head(features[..., : head.size])
+        return said
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""

@@ -57,6 +57,9 @@ class Heads(Protocol):
     ) -> Int[Tensor, " steps"]:
         """Where heads are blends: a member for each variable named, drawn by its weight given these gates."""
 
+    def sharpened_at(self, variable: Int[Tensor, " steps"]) -> Bool[Tensor, " steps"]:
+        """Where heads are blends: whether each variable named has a power of the mixture, so that no member has it."""
+
     def sample_member_at(
         self,
         member: int,

@@ -9,7 +9,8 @@ Behind the members' features stands what the evidence e adds to the logarithms o
     gate_im(e) = a_im (share known - 1/2) + b_im / (1 + number known) + sum_j c_imj (1[j known] - 1/2),
 
 and in tables with many columns only the first two terms. The gates depend on which variables are known and on no value,
-so every answer stays normalised. :mod:`anyorder.training.gates` learns them.
+so every answer stays normalised. :mod:`anyorder.training.gates` learns them. Where blends are the sharper the more is
+known, one more gate is the share known itself, less one half.
 
 Members of one kind are asked together wherever rows know the same (:mod:`.parts.stack`): one question, or many draws
 for one. Other rows are put to one member after the other.
@@ -48,7 +49,8 @@ class BlendNetwork(Network):
     They are built from that, unless they are ``trained`` already (:meth:`of`). ``folds``: which fold of the
     table each of them has never seen, out of ``fold_count`` (:mod:`anyorder.variables.folds` tells the fold of a row);
     ``SEEN_ALL`` for one that may have seen every row, and nothing where that is true of all of them. ``gates``: how
-    many numbers the evidence adds to the weights, one for each kind of member; 0 where weights are fixed.
+    many numbers the evidence adds to the weights, one for each kind of member, and perhaps the share known behind them;
+    0 where weights are fixed.
     """
 
     name: ClassVar[str] = "blend"
@@ -240,6 +242,11 @@ def gate_count(variables: int) -> int:
     return 2 + (variables if variables <= MOST_NAMED else 0)
 
 
+def share_known(features: Float[Tensor, "batch features"]) -> Float[Tensor, " batch"]:
+    """The share of the other variables that is known, from the features of the gates."""
+    return features[:, 0] + 0.5
+
+
 def gate_features(known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch features"]:
     """What the gates of every variable are linear in."""
     variables = known.shape[1]
@@ -269,7 +276,21 @@ class BlendWalk(Walk):
         self.step += 1
 
     def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
-        # A draw from a mixture is a draw from one member: only that one has to be asked.
+        drawn = torch.zeros(len(rows), device=target.device)
+        together = heads.sharpened_at(target)
+        for part in (together.nonzero()[:, 0], (~together).nonzero()[:, 0]):
+            if len(part):
+                draw = self._sample_all if bool(together[part[0]]) else self._sample_one
+                found = draw(heads, rows[part], target[part], generator)
+                drawn = drawn.to(found.dtype).index_put((part,), found)
+        return drawn
+
+    def _sample_all(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Draws from a power of the mixture: all members have to be asked."""
+        return heads.sample_at(self.features(rows), target, generator)
+
+    def _sample_one(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        """Draws from the mixture, each from one member: only that one has to be asked."""
         gates = None
         if self.network.gates:
             own = self._gates(rows)
@@ -314,6 +335,8 @@ class OneQuestionWalk(Walk):
         self.step += 1
 
     def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        if bool(heads.sharpened_at(target[:1]).any()):
+            return heads.sample_at(self.features(rows), target, generator)
         # A draw from a mixture is a draw from one member: only that one has to be asked.
         values, known, asked = self._here(rows), self._known(), self.order[self.step]
         gates = None

@@ -3,16 +3,18 @@ r"""Boosted regressions of every variable from the whole rest of its row: what a
 $$p(x_i \mid x_e) = \sum_k \pi_{ik}\, N\!\big(x_i;\; m_i(x_e) + \sigma_i(x_e)\, o_{ik},\; \sigma_i(x_e)\, s_{ik}\big)$$
 
 for numbers, with $m_i$ and $\log \sigma_i$ sums of trees, and one law of residuals $(\pi_i, o_i, s_i)$; for levels, a
-softmax of sums of trees. The atoms of a number are answered with their marginal. Each learns from rows as they are,
-with the holes that they have and no others: so it says more than trees that were shown all kinds of parts of rows
-(:mod:`.boosted_trees`) where rows are nearly whole, and less elsewhere. A blend has both, and weighs them by what is
+softmax of sums of trees. Where a number is bent to model units (:mod:`anyorder.variables.warp`), its trees may speak of
+the units of the data, in which many columns depend on the others more simply; $m_i$ is what they say, bent. The atoms
+of a number are answered with their marginal. Each learns from rows as they are, with the holes that they have and no
+others: so it says more than trees that were shown all kinds of parts of rows (:mod:`.boosted_trees`) where rows are
+nearly whole, and less elsewhere. A blend has both, and weighs them by what is
 known (:mod:`anyorder.training.gates`). :mod:`anyorder.training.trees.regressing` fits it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +30,7 @@ from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_
 from anyorder.support.checks import check_fields, whole
 
 COMPONENTS = 3
+MOST_KNOTS = 1000
 LOCATION, SCALE = 0, 1
 
 
@@ -37,6 +40,7 @@ class RegressionTrees(TreeNetwork):
 
     ``leaves``, ``sets`` and ``words``: as in :class:`~anyorder.networks.boosted_trees.BoostedTrees`.
     ``atoms``: how many atoms each variable's head has; ``logistic``: whether its components are logistic, not normal.
+    ``knots``: how many points say how locations are bent, 0 where no variable's are.
     """
 
     name: ClassVar[str] = "regression_trees"
@@ -48,6 +52,7 @@ class RegressionTrees(TreeNetwork):
     words: int = 0
     atoms: tuple[int, ...] = ()
     logistic: tuple[bool, ...] = ()
+    knots: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,12 +76,17 @@ class RegressionTrees(TreeNetwork):
         self._keep("high", torch.zeros(variables))
         for name in ("shares", "offsets", "log_scales"):  # of the components of each number's residual
             self._keep(name, torch.zeros(variables, COMPONENTS))
+        if self.knots:  # units of the data and model units; all zero for a variable whose trees speak of the latter
+            self.bend: Tensor
+            self._keep("bend", torch.zeros(variables, 2, self.knots))
 
     def _keep(self, name: str, tensor: Tensor) -> None:
         self.register_buffer(name, tensor.double())
 
     def _check_options(self) -> None:
-        check_fields(self, whole={"leaves": 0, "sets": 0, "words": 0}, section=self.name)
+        check_fields(
+            self, whole={"leaves": 0, "sets": 0, "words": 0, "knots": 0}, most={"knots": MOST_KNOTS}, section=self.name
+        )
         layout = self.layout
         if {len(self.trees), len(self.atoms), len(self.logistic)} != {layout.variables}:
             raise UserError(f"regression trees must have trees, atoms and families for {layout.variables} variables")
@@ -109,6 +119,7 @@ class RegressionTrees(TreeNetwork):
             **sizes_of(joined),
             atoms=tuple(atoms),
             logistic=tuple(logistic),
+            knots=laws["bend"].shape[2] if "bend" in laws else 0,
         )
         network.load_state_dict({**tensors_of(joined), **laws})
         return network
@@ -117,11 +128,14 @@ class RegressionTrees(TreeNetwork):
         super()._load_from_state_dict(*arguments)
         if self.start.is_meta:
             return
-        for name in ("marginal", "start", "low", "high", "shares", "offsets", "log_scales"):
+        bend = ("bend",) if self.knots else ()
+        for name in ("marginal", "start", "low", "high", "shares", "offsets", "log_scales", *bend):
             if not bool((self.get_buffer(name).abs() <= LARGEST).all()):
                 raise UserError(f"regression trees: {name} must hold finite numbers")
         if not bool((self.low <= self.high).all()):
             raise UserError("regression trees: the ends of log scales must increase")
+        if self.knots and not bool((self.bend.diff(dim=2) >= 0).all()):
+            raise UserError("regression trees: the points by which locations are bent must increase")
 
     def scored(self, variable: int) -> tuple[TreeArrays, Int[np.ndarray, " trees"], int]:
         size = self.layout.sizes[variable] if self.layout.levels[variable] else 0
@@ -135,7 +149,7 @@ class RegressionTrees(TreeNetwork):
             features[:, : scores.shape[1]] += scores
             return torch.from_numpy(features)
         normal = self._kept("start", variable) + scores
-        location = normal[:, :1]
+        location = self._bent(normal[:, :1], variable)
         log_scale = normal[:, 1:].clip(self._kept("low", variable), self._kept("high", variable))
         log_scales = self._kept("log_scales", variable) + (TO_LOGISTIC if self.logistic[variable] else 0.0)
         first = self.atoms[variable]
@@ -149,4 +163,12 @@ class RegressionTrees(TreeNetwork):
     def _kept(self, name: str, variable: int) -> Float[np.ndarray, "one numbers"]:
         """What is kept under this name for a variable."""
         found: Float[np.ndarray, "one numbers"] = self.get_buffer(name)[variable].cpu().numpy().reshape(1, -1)
+        return found
+
+    def _bent(self, location: Float[np.ndarray, "rows 1"], variable: int) -> Float[np.ndarray, "rows 1"]:
+        """The location in model units."""
+        if not self.knots or not bool(self.bend[variable, 0].any()):
+            return location
+        units, model = self.bend[variable].cpu().numpy()
+        found: Float[np.ndarray, "rows 1"] = np.interp(location, units, model)
         return found

@@ -1,15 +1,15 @@
 """One model out of several: members are weighted for every variable by what they say about held-out cells.
 
-p(x_i | x_e) = sum_m w_im(e) p_m(x_i | x_e), with weights that depend on what is known (:mod:`.gates`) and are learned
-from the log-probabilities of cells that no member has seen, each member calibrated first (:mod:`.temperatures`). Since
-every factor of a chain is normalised, so is the whole, and each answer stays exact. Members are asked what people ask:
+p(x_i | x_e) = sum_m w_im(e) p_m(x_i | x_e), or of levels a power of it, with weights that depend on what is known and
+are learned with the powers from the log-probabilities of cells that no member has seen (:mod:`.gates`). Since every
+factor of a chain is normalised, so is the whole, and each answer stays exact. Members are asked what people ask:
 random sets of known cells of every size, a single column given all the others, and all columns given one or two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
 from anyorder.training.gates import Gates, JudgedCells, fit_gates
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
-from anyorder.training.temperatures import MOST_LEVELS, at_temperature, fit_temperature
 from anyorder.training.trees.growing import random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
@@ -35,6 +34,7 @@ QUESTIONS = 4_000  # questions about held-out rows by which members are weighed,
 QUESTION_CELLS = 100_000  # but no more than fit into so many cells
 # How much the questions count that know a random set, one or two cells, and all but one: rows of each row.
 RANDOM, FEW, ALL = 0.5, 0.25, 0.5
+MOST_LEVELS = 64  # beyond, the mixture of a variable is never sharpened
 LEAST_WEIGHT = 0.02  # a member that counts for less costs more time than it is worth
 
 
@@ -76,13 +76,14 @@ def blend(
     variables = len(encoding.codecs)
     sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
     cells = judged(members, sets)
-    temperatures = _temperatures(members, cells)
     broken = _broken(cells, variables)
     if bool(broken.all(dim=0).any()):
         names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
         raise UserError(f"no model can score held-out cells of {', '.join(names)}; look for absurd values there")
-    cells = JudgedCells(
-        cells.nats.masked_fill(broken[:, cells.variable], FLOOR), cells.variable, cells.features, cells.counts
+    cells = replace(
+        cells,
+        nats=cells.nats.masked_fill(broken[:, cells.variable], FLOOR),
+        levels={variable: said for variable, said in cells.levels.items() if not bool(broken[:, variable].any())},
     )
     gates = _pruned(fit_gates(cells, variables), cells, broken)
     scores = _scores(members, gates, cells, sets)
@@ -100,9 +101,8 @@ def blend(
             tuple(shares[:, variable].tolist()),
             tuple(widths[:-1]),
             tuple(gate),
-            tuple(float(temperatures[number, variable]) for number in kept for _ in members[number].final)
-            if parts[0].heads.of(variable).levels
-            else (),
+            float(gates.sharpness[variable]),
+            widths[-1] + len(kept) if gates.sharpness[variable] else 0,
         )
         for variable in range(variables)
     ]
@@ -112,7 +112,7 @@ def blend(
         [part.network for part in parts],
         numbers,
         folds,
-        gates.slopes[:, kept],
+        _slopes(gates, kept),
     )
     return AnyOrderModel(encoding, network, heads, protocol).eval(), scores
 
@@ -132,7 +132,17 @@ def _pruned(gates: Gates, cells: JudgedCells, broken: Bool[Tensor, "members vari
     mean = torch.where(total > 0, sums / total.clamp(min=1e-12), gates.log_weights.exp())
     without = (mean < LEAST_WEIGHT) | broken.T
     without = without & ~without.all(dim=1, keepdim=True) | broken.T
-    return Gates(gates.log_weights.masked_fill(without, -torch.inf).log_softmax(dim=1), gates.slopes)
+    return replace(gates, log_weights=gates.log_weights.masked_fill(without, -torch.inf).log_softmax(dim=1))
+
+
+def _slopes(gates: Gates, kept: Sequence[int]) -> Float[Tensor, "variables gates features"]:
+    """The slopes of the members that are kept, and of the share known, where blends are sharper by it."""
+    slopes = gates.slopes[:, kept]
+    if not bool(gates.sharpness.any()):
+        return slopes
+    share = torch.zeros_like(slopes[:, :1])
+    share[..., 0] = 1.0
+    return torch.cat([slopes, share], dim=1)
 
 
 def _scores(members: list[Member], gates: Gates, cells: JudgedCells, sets: list[list[Questions]]) -> dict[str, Any]:
@@ -215,20 +225,18 @@ def judged(members: list[Member], sets: list[list[Questions]]) -> JudgedCells:
     answers = [[_answers(member.trials[number], own) for number, own in asked] for member in members]
     variable = torch.cat([own.cells[1] for _, own in asked])
     code = torch.cat([own.rows.values[own.cells] for _, own in asked]).long()
-    levels = tuple(
-        {
-            key: torch.cat([part[key] for _, part in own if key in part])
-            for key in sorted(set().union(*(p for _, p in own)))
-        }
-        for own in answers
-    )
+    with_levels = sorted(set().union(*(part for _, part in answers[0])))
+    levels = {
+        key: torch.stack([torch.cat([part[key] for _, part in own if key in part]) for own in answers])
+        for key in with_levels
+    }
     return JudgedCells(
         torch.stack([torch.cat([nats for nats, _ in own]) for own in answers]),
         variable,
         torch.cat([gate_features(own.known)[own.cells[0]] for _, own in asked]),
         torch.cat([own.counts[own.cells] for _, own in asked]),
         levels,
-        {key: code[variable == key] for key in levels[0]},
+        {key: code[variable == key] for key in levels},
     )
 
 
@@ -255,21 +263,3 @@ def _answers(
             codes = torch.arange(count, dtype=features.dtype)[:, None]
             levels[target] = said.log_prob(codes).T.double().clamp(min=FLOOR)
     return nats.clamp(min=FLOOR), levels
-
-
-def _temperatures(members: list[Member], cells: JudgedCells) -> Float[Tensor, "members variables"]:
-    """The temperature of each member for each variable, 1 where it has no levels; the cells are tempered."""
-    found = torch.ones(len(members), len(members[0].trials[0].heads), dtype=torch.float64)
-    for number, member in enumerate(members):
-        for variable, log_probs in cells.levels[number].items():
-            here = (cells.variable == variable).nonzero()[:, 0]
-            codes = cells.codes[variable]
-            if bool(cells.nats[number, here].isnan().any()):
-                continue
-            if member.final[0].heads.of(variable).blended:  # a member that is a blend has calibrated its own
-                continue
-            together = len(member.final) > 1
-            temperature = fit_temperature(log_probs, codes, cells.counts[here], together=together)
-            found[number, variable] = temperature
-            cells.nats[number, here] = at_temperature(log_probs, codes, temperature).clamp(min=FLOOR)
-    return found

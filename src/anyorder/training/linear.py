@@ -55,9 +55,9 @@ def linear_seconds(heads: Sequence[Head], rows: int, *, holes: bool) -> float:
     """About how long one fold takes."""
     rows = min(rows, MOST_ROWS)
     inputs = sum(min(head.levels - 1, MOST_MARKS) if head.levels else 1 + head.atom_count for head in heads)
-    filling = rows * (3e-5 + 1.5e-9 * inputs**3) * (ROUNDS + len(heads)) if holes else 0.0
+    filling = rows * (1e-5 + 5e-10 * inputs**3) * (ROUNDS + len(heads)) if holes else 0.0
     work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in heads)
-    return filling + len(heads) * (0.02 + 2e-8 * inputs**3) + 1e-6 * work
+    return filling + len(heads) * (0.01 + 2e-9 * inputs**3) + 2e-7 * work
 
 
 def fit_linear(

@@ -32,6 +32,7 @@ def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[
             seed=job.run.seed,
             clock=Clock(len(heads), deadline, stop),
             advance=advance,
+            units=[codec.measure if codec.bend and codec.bend.bends else None for codec in table.encoding.codecs],
         )
     protocol = protocols.build(job.options.protocol)
     parts = [AnyOrderModel(table.encoding, network, heads, protocol).eval() for network in networks]

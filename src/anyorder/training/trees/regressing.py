@@ -3,7 +3,8 @@ r"""Fitting boosted regressions: numbers and levels from the whole rest of their
 LightGBM's regression $m_i$ of a number grows as long as held-out cells gain. What it leaves on held-out rows,
 $r = x_i - m_i(x_e)$, teaches a second one, $\log \sigma_i$ from $\log |r|$, fold by fold from the residuals of the
 other folds; what is left then, $r / \sigma_i$, is a mixture of normals. A single split has no other folds: there one
-scale serves all. Levels are a softmax regression by trees, from their marginal on.
+scale serves all. Where a number is bent to model units, its trees may speak of the units of the data, if they leave
+clearly less on held-out rows then. Levels are a softmax regression by trees, from their marginal on.
 
 That a cell is missing must not count as evidence, but trees can tell a hole from a number. So where the holes of a
 column go with the target, rows with such a hole are left out, or, if these are most rows, the column is.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -37,13 +38,17 @@ from anyorder.training.unbiased_edges import recorded
 MOST_CELLS = 20_000  # of one variable that are shown
 FEWEST_CELLS = 30  # from which a regression is tried
 MOST_LEVELS = 30
-RATE, ROUNDS, STRIDE, PATIENCE = 0.1, 400, 10, 3
+RATE, ROUNDS, STRIDE, PATIENCE = 0.1, 1000, 10, 5
 LEAVES, LEAST_ROWS = 15, 3
 SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
 CLASS_LEAVES, CLASS_ROWS = 8, 10
 CLEAREST = 1e-4  # the least scale, by the deviation of the number: also what is added to a residual of zero
 CHANCE = 4.0  # standard deviations by which the holes of a column may go with the target
+CLEARLY = 2.0  # standard errors by which less must be left in the units of the data
+KNOTS = 128  # of a bend from the units of the data to those of the model
 NOTHING = TreeArrays.none()
+
+Units: TypeAlias = Callable[[Float[np.ndarray, " cells"]], Float[np.ndarray, " cells"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,7 @@ class _Regression:
 
     trees: tuple[TreeArrays, TreeArrays] = (NOTHING, NOTHING)
     start: tuple[float, float] = (0.0, 0.0)
+    bend: Float[np.ndarray, "2 knots"] | None = None
     ends: tuple[float, float] = (0.0, 0.0)
     law: tuple[Tensor, Tensor, Tensor] | None = None
 
@@ -100,11 +106,16 @@ def fit_regressions(
     seed: int,
     clock: Clock,
     advance: Callable[[], None],
+    units: Sequence[Units | None] = (),
 ) -> list[RegressionTrees]:
-    """One network for each fold. ``heads`` are those of :func:`anyorder.training.linear.linear_head`."""
+    """One network for each fold. ``heads`` are those of :func:`anyorder.training.linear.linear_head`.
+
+    ``units``: from model units to those of the data, for numbers that are bent.
+    """
     columns = [index for index, flag in enumerate(nominal) if flag]
     jobs = [
-        _Job(head, index, layout.partners, columns, training, held_out, seed, clock) for index, head in enumerate(heads)
+        _Job(head, index, layout.partners, columns, training, held_out, seed, clock, own)
+        for index, (head, own) in enumerate(zip(heads, units or [None] * len(heads), strict=True))
     ]
     fitted = one_after_another(lambda job: job.fitted(), jobs, advance)
     return [_network(heads, layout, rows, [own[fold] for own in fitted]) for fold, rows in enumerate(training)]
@@ -113,12 +124,16 @@ def fit_regressions(
 def _network(heads: Sequence[Head], layout: Layout, rows: Rows, regressions: Sequence[_Regression]) -> RegressionTrees:
     widths = {"low": (), "high": (), "start": (2,), "marginal": (layout.width,)}
     widths |= dict.fromkeys(("shares", "offsets", "log_scales"), (COMPONENTS,))
+    if any(own.bend is not None for own in regressions):
+        widths["bend"] = (2, KNOTS)
     laws = {name: torch.zeros(layout.variables, *width, dtype=torch.float64) for name, width in widths.items()}
     for variable, (head, own) in enumerate(zip(heads, regressions, strict=True)):
         logits = marginal_logits(head, rows.values[rows.observed[:, variable], variable])
         laws["marginal"][variable, : len(logits)] = logits
         laws["start"][variable] = torch.tensor(own.start, dtype=torch.float64)
         laws["low"][variable], laws["high"][variable] = own.ends
+        if own.bend is not None:
+            laws["bend"][variable] = torch.from_numpy(own.bend)
         if own.law is not None:
             for name, tensor in zip(("shares", "offsets", "log_scales"), own.law, strict=True):
                 laws[name][variable] = tensor
@@ -137,6 +152,30 @@ def marginal_logits(head: Head, cells: Float[Tensor, " cells"]) -> Float[Tensor,
     return (found + 0.5).log() - (len(cells) - found.sum() + 0.5).log()
 
 
+def _knots(units: Units, cells: Sequence[_Cells]) -> Float[np.ndarray, "2 knots"]:
+    """Points of the bend from the units of the data to those of the model, over the cells."""
+    model = np.quantile(np.concatenate([own.values for own in cells]), np.linspace(0, 1, KNOTS))
+    return np.maximum.accumulate(np.stack([units(model), model]), axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Locations:
+    """Trees of one number's location, fold by fold, and what they say of the judged cells, in model units."""
+
+    trees: list[TreeArrays]
+    starts: list[float]
+    told: list[Float[np.ndarray, " judged"]]
+    bend: Float[np.ndarray, "2 knots"] | None
+
+    def left_over(self, judged: Sequence[_Cells]) -> Float[np.ndarray, " judged"]:
+        """The logarithm of what they leave of each cell: the sizes of units cancel out between two of them."""
+        left = np.concatenate([other.values - told for other, told in zip(judged, self.told, strict=True)])
+        values = np.concatenate([other.values for other in judged])
+        least = CLEAREST * max(float(np.std(values)), 1e-6) if len(values) else 1.0
+        logs: Float[np.ndarray, " judged"] = np.log(np.abs(left) + least)
+        return logs
+
+
 @dataclass(frozen=True, eq=False)
 class _Job:
     """One variable, in all folds."""
@@ -149,6 +188,7 @@ class _Job:
     held_out: Sequence[Rows]
     seed: int
     clock: Clock
+    units: Units | None = None
 
     def fitted(self) -> list[_Regression]:
         over = self.clock.begin()
@@ -167,7 +207,7 @@ class _Job:
             settings: dict[str, Any] = (
                 {"objective": "binary"} if levels == 2 else {"objective": "multiclass", "num_class": levels}
             )
-            settings |= {"num_leaves": CLASS_LEAVES, "min_data_in_leaf": CLASS_ROWS}
+            settings |= {"num_leaves": CLASS_LEAVES, "min_data_in_leaf": CLASS_ROWS, "lambda_l2": 1.0}
             start = np.repeat(logits[None], len(own.values), axis=0)
             first = np.repeat(logits[None], len(others.values), axis=0)
             trees, _ = self._boosted(own, start, others, first, _log_loss, settings, ROUNDS, over)
@@ -179,9 +219,8 @@ class _Job:
     ) -> list[_Regression]:
         values = np.concatenate([part.values for part in judged])
         deviation = max(float(np.std(values)), 1e-6) if len(values) else 1.0
-        starts = [float(np.mean(own.values)) if len(own.values) else 0.0 for own in cells]
-        grown = [self._location(*pair, over) for pair in zip(cells, judged, starts, strict=True)]
-        left = [other.values - told for other, (_, told) in zip(judged, grown, strict=True)]
+        found = self._locations(cells, judged, over)
+        left = [other.values - told for other, told in zip(judged, found.told, strict=True)]
         spread = [np.log(np.abs(own) + CLEAREST * deviation) for own in left]
         middle = float(np.mean(np.concatenate(spread))) if len(values) else math.log(deviation)
         scales = [self._scale(fold, judged, spread, middle, over) for fold in range(len(judged))]
@@ -190,9 +229,34 @@ class _Job:
         pooled = np.concatenate(standard)
         law = residual_law(torch.from_numpy(pooled), float(np.std(pooled)) if len(pooled) > 1 else 1.0)
         return [
-            _Regression((location, scale), (start, middle), ends, law)
-            for (location, _), (scale, _), start in zip(grown, scales, starts, strict=True)
+            _Regression((location, scale), (start, middle), found.bend, ends, law)
+            for location, (scale, _), start in zip(found.trees, scales, found.starts, strict=True)
         ]
+
+    def _locations(self, cells: Sequence[_Cells], judged: Sequence[_Cells], over: Callable[[], bool]) -> _Locations:
+        """The locations of all folds, in the units of the data if the trees leave clearly less there."""
+        found = self._locations_in(None, cells, judged, over)
+        if self.units is None or not any(len(own.values) for own in cells):
+            return found
+        bent = self._locations_in(_knots(self.units, cells), cells, judged, over)
+        more = found.left_over(judged) - bent.left_over(judged)
+        error = float(np.std(more)) / math.sqrt(max(len(more), 1))
+        return bent if len(more) and float(np.mean(more)) > CLEARLY * error else found
+
+    def _locations_in(
+        self,
+        bend: Float[np.ndarray, "2 knots"] | None,
+        cells: Sequence[_Cells],
+        judged: Sequence[_Cells],
+        over: Callable[[], bool],
+    ) -> _Locations:
+        """The locations of some folds; by trees in the units of the data, if there is a ``bend`` from there."""
+        if bend is not None and self.units is not None:
+            cells, judged = ([_Cells(own.inputs, self.units(own.values)) for own in part] for part in (cells, judged))
+        starts = [float(np.mean(own.values)) if len(own.values) else 0.0 for own in cells]
+        grown = [self._location(*pair, over) for pair in zip(cells, judged, starts, strict=True)]
+        told = [said if bend is None else np.interp(said, *bend) for _, said in grown]
+        return _Locations([trees for trees, _ in grown], starts, told, bend)
 
     def _location(
         self, cells: _Cells, judged: _Cells, start: float, over: Callable[[], bool]
@@ -216,7 +280,12 @@ class _Job:
             return NOTHING, first
         inputs, values = ([np.asarray(part[n]) for n in others] for part in ([own.inputs for own in judged], spread))
         cells = _Cells(np.concatenate(inputs), np.concatenate(values))
-        settings = {"objective": "regression", "num_leaves": SCALE_LEAVES, "min_data_in_leaf": SCALE_ROWS}
+        settings = {
+            "objective": "regression",
+            "num_leaves": SCALE_LEAVES,
+            "min_data_in_leaf": SCALE_ROWS,
+            "lambda_l2": 1.0,
+        }
         begun = np.full(len(cells.values), middle)
         return self._boosted(cells, begun, here, first, _squares, settings, SCALE_ROUNDS, over)
 
@@ -236,7 +305,6 @@ class _Job:
         parameters = {
             **settings,
             "learning_rate": RATE,
-            "lambda_l2": 1.0,
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
             "feature_pre_filter": False,
