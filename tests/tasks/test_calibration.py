@@ -47,7 +47,7 @@ def test_a_gaussian_cell_is_judged_by_its_closed_form() -> None:
     frame = _frame(40)
     values, _ = model.encoding.encode(frame)
     known = np.tile([True, False, True], (40, 1))
-    cells = score_hidden_cells(model, values, known, ~known, crps=True)
+    cells = score_hidden_cells(model, values, known, ~known, crps=True, rarity=True)
     e = [0, 2]
     gain = COVARIANCE[1, e] @ np.linalg.inv(COVARIANCE[np.ix_(e, e)])
     centre = SCALE * (MEAN[1] + (frame[["v0", "v2"]].to_numpy() / SCALE - MEAN[e]) @ gain)
@@ -57,7 +57,7 @@ def test_a_gaussian_cell_is_judged_by_its_closed_form() -> None:
     np.testing.assert_allclose(cells.at, 0.0)
     np.testing.assert_allclose(cells.log_prob, stats.norm.logpdf(x, centre, deviation), atol=1e-6)
     np.testing.assert_allclose(cells.crps, _normal_crps(x, centre, deviation), rtol=2e-3)
-    np.testing.assert_allclose(cells.tail(), 2 * stats.norm.sf(np.abs(x - centre) / deviation), atol=1e-7)
+    np.testing.assert_allclose(cells.rarity, 2 * stats.norm.sf(np.abs(x - centre) / deviation), atol=1e-7)
     assert (cells.known == 2).all()
 
 
@@ -87,7 +87,7 @@ def test_a_mixture_scores_as_its_integral() -> None:
 
     x = np.array([[-1.5], [-0.3], [0.8], [3.5]])
     nothing = np.zeros(x.shape, dtype=bool)
-    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True, rarity=True)
     for found, place, z in zip(cells.crps, cells.below, x[:, 0], strict=True):
         at = 4.0 + 2.0 * z
         assert place == pytest.approx(cdf(at), abs=1e-6)
@@ -107,7 +107,9 @@ def test_whole_numbers_score_as_their_sum() -> None:
     assert mass.sum() == pytest.approx(1.0, abs=1e-5)
     x = np.array([3, 5, 9])
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = score_hidden_cells(model, codec.from_measure(x.astype(float))[:, None], nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(
+        model, codec.from_measure(x.astype(float))[:, None], nothing, ~nothing, crps=True, rarity=True
+    )
     for place, value in enumerate(x):
         assert cells.below[place] == pytest.approx(mass[points < value].sum(), abs=1e-5)
         assert cells.at[place] == pytest.approx(mass[points == value][0], abs=1e-5)
@@ -121,10 +123,10 @@ def test_levels_without_an_order_are_ranked_by_probability() -> None:
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(probabilities).tolist())
     x = np.arange(3.0)[:, None]
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, x, nothing, ~nothing, crps=True, rarity=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     np.testing.assert_allclose(cells.at, probabilities, atol=1e-6)
-    np.testing.assert_allclose(cells.tail(), [0.2, 1.0, 0.5], atol=1e-6)
+    np.testing.assert_allclose(cells.rarity, [0.2, 1.0, 0.5], atol=1e-6)
     energy = 1 - probabilities - 0.5 * (1 - (probabilities**2).sum())
     np.testing.assert_allclose(cells.crps, energy, atol=1e-6)
 
@@ -134,7 +136,7 @@ def test_atoms_keep_the_order_and_distance_of_their_numbers() -> None:
     mass, where = np.array([0.2, 0.5, 0.3]), np.array([2.0, 0.0, 0.5])
     model = _single(variable, LevelCodec(variable), Categorical(3), np.log(mass).tolist())
     nothing = np.zeros((3, 1), dtype=bool)
-    cells = score_hidden_cells(model, np.arange(3.0)[:, None], nothing, ~nothing, crps=True)
+    cells = score_hidden_cells(model, np.arange(3.0)[:, None], nothing, ~nothing, crps=True, rarity=True)
     np.testing.assert_allclose(cells.below, [0.8, 0.0, 0.5], atol=1e-6)
     energy = np.abs(where[:, None] - where) @ mass - 0.5 * mass @ np.abs(where[:, None] - where) @ mass
     np.testing.assert_allclose(cells.crps, energy, atol=1e-6)

@@ -1,7 +1,7 @@
 """Which row, and which cell of it, is surprising given the rest.
 
-A cell's surprise is -log p(x_i | all other known cells of its row), in nats; its tail probability says how often a
-value at least as extreme would be seen there: two-sided for numbers, the mass of levels at most as likely for others.
+A cell's surprise is -log p(x_i | all other known cells of its row), in nats; its tail probability is that of all
+values which are no more probable there (:mod:`anyorder.variables.codecs.rarity`).
 Surprise depends on the units of a column, a probability does not, so anomalies are ranked by probability.
 A row's surprise is -log p of all its known cells; its tail probability is the share of the model's own draws, with
 holes in the same columns, that are less likely still. A model that was fitted in folds scores each row by the parts
@@ -57,7 +57,8 @@ class Anomaly:
     expected
         What the model would fill in.
     probability
-        How probable a value at least as extreme is, given the rest of the row. Compare cells by this.
+        How probable a value is that is no more probable than this one, given the rest of the row. Compare cells by
+        this.
     surprise
         -log p in nats. It depends on the units of the column.
 
@@ -115,7 +116,7 @@ def _raw_scores(
         parts, some = jobs[int(np.searchsorted(ends, cut.start, side="right"))][0], by_job[cut]
         row, cells = _leave_one_out(parts, values[some], observed[some], observed[some] & cells_of)
         position = (some[row[cells.row]], cells.variable)
-        nats[position], tail[position] = -cells.log_prob, cells.tail()
+        nats[position], tail[position] = -cells.log_prob, cells.rarity
     return nats, tail
 
 
@@ -191,9 +192,9 @@ def _without_the_wrong(
         each = np.arange(len(row))
         known[each, wrong] = known[each, asked] = False
         wanted[each, asked] = True
-        cells = score_hidden_cells(parts, values[row], known, wanted)
+        cells = score_hidden_cells(parts, values[row], known, wanted, rarity=True)
         found = np.ones(len(row))
-        found[cells.row] = cells.tail()
+        found[cells.row] = cells.rarity
         for number in rows.tolist():
             here = np.flatnonzero(row == number)
             suspects = np.unique(wrong[here])
@@ -268,7 +269,7 @@ def _leave_one_out(
     row, column = wanted.nonzero()
     asked = np.zeros((len(row), values.shape[1]), dtype=bool)
     asked[np.arange(len(row)), column] = True
-    return row, score_hidden_cells(model, values[row], observed[row] & ~asked, asked)
+    return row, score_hidden_cells(model, values[row], observed[row] & ~asked, asked, rarity=True)
 
 
 def _plain(value: Any) -> Any:

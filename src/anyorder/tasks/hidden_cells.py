@@ -29,7 +29,11 @@ from anyorder.variables.schema import Kind, Variable
 
 @dataclass(frozen=True)
 class HiddenCellScores:
-    """One entry per scored cell. ``row`` counts the rows of the masks; ``crps`` is NaN where it was not asked for."""
+    """One entry per scored cell. ``row`` counts the rows of the masks.
+
+    ``rarity``: how probable a value is that is no more probable than the cell's. It and ``crps`` are NaN where they
+    were not asked for.
+    """
 
     row: Int[np.ndarray, " cells"]
     variable: Int[np.ndarray, " cells"]
@@ -38,6 +42,7 @@ class HiddenCellScores:
     at: Float[np.ndarray, " cells"]
     log_prob: Float[np.ndarray, " cells"]  # nats, in the units of the data
     crps: Float[np.ndarray, " cells"]
+    rarity: Float[np.ndarray, " cells"]
     ordered: Bool[np.ndarray, " cells"]
 
     def pit(self, seed: int) -> Float[np.ndarray, " cells"]:
@@ -48,11 +53,6 @@ class HiddenCellScores:
         """The least level whose central interval (set of likeliest levels) holds the cell."""
         pit = self.pit(seed)
         return np.where(self.ordered, np.abs(2 * pit - 1), pit)
-
-    def tail(self) -> Float[np.ndarray, " cells"]:
-        """How probable a value at least as extreme is: two-sided for numbers, levels at most as likely for others."""
-        side = 2 * np.minimum(self.below + self.at, 1 - self.below)
-        return np.where(self.ordered, side, 1 - self.below).clip(0.0, 1.0)
 
 
 def has_order(variable: Variable) -> bool:
@@ -77,6 +77,7 @@ def score_hidden_cells(
     asked: Bool[np.ndarray, "rows variables"],
     *,
     crps: bool = False,
+    rarity: bool = False,
 ) -> HiddenCellScores:
     """Score each asked cell given the known cells of its row, the others marginalised out; one pass a row."""
     log_det = model.encoding.log_det(values)
@@ -93,6 +94,7 @@ def score_hidden_cells(
             cells = part[here, variable].double().cpu()
             standing = codec.standing(distribution, cells)
             score = codec.ranked_score(distribution, cells) if crps else np.full(len(cells), np.nan)
+            rare = codec.rarity(distribution, cells) if rarity else np.full(len(cells), np.nan)
             row = here + rows.start
             parts.append(
                 HiddenCellScores(
@@ -103,13 +105,14 @@ def score_hidden_cells(
                     standing.at,
                     standing.log_prob + log_det[row, variable],
                     score,
+                    rare,
                     np.full(len(row), has_order(codec.variable)),
                 )
             )
     if not parts:
         empty = np.zeros(0)
         whole = empty.astype(np.int64)
-        return HiddenCellScores(whole, whole, whole, empty, empty, empty, empty, empty.astype(bool))
+        return HiddenCellScores(whole, whole, whole, empty, empty, empty, empty, empty, empty.astype(bool))
     return HiddenCellScores(
         *(np.concatenate([getattr(part, entry.name) for part in parts]) for entry in fields(HiddenCellScores))
     )

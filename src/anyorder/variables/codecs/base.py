@@ -21,6 +21,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, plain, refuse
+from anyorder.variables.codecs.rarity import on_line
 from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, within_bounds
@@ -279,6 +280,14 @@ class Codec(ABC):
         at = law.mass_at(values).double()
         below = (law.cdf(values).double() - at).clamp(min=0.0)
         return Standing(below.numpy(), at.numpy(), log_prob.numpy())
+
+    def rarity(self, law: Law, values: Tensor) -> Numbers:
+        """How probable a value is that is no more probable than this one, per unit of the data."""
+        return on_line(law, values, lambda at: self._height(law, at))
+
+    def _height(self, law: Law, at: Tensor) -> Tensor:
+        """The log of the density at model values, in the units of the data."""
+        return law.log_prob(at).double() + torch.as_tensor(self.log_slope(at.numpy()))
 
     def ranked_score(self, law: Law, values: Tensor) -> Numbers:
         """The continuous ranked probability score of each value, in the units of the data (days for times)."""

@@ -27,6 +27,7 @@ from anyorder.variables.cells import (
 )
 from anyorder.variables.codecs.base import Codec, Space, WarpName, fitted_warp, through, warp_from_json
 from anyorder.variables.codecs.line import MOST_DAYS
+from anyorder.variables.codecs.rarity import on_lattice
 from anyorder.variables.codecs.scores import Law
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.ranges import Between, Extent, Stretch, end_as_number, within_bounds
@@ -180,6 +181,9 @@ class LatticeCodec(Codec):
             return float(self.from_measure(np.array([lattice.start + lattice.step * index]))[0])
 
         return Stretch(at(first), at(last), at(first - 0.5), at(last + 0.5))
+
+    def rarity(self, law: Law, values: Tensor) -> Numbers:
+        return on_lattice(law, values, self.lattice)
 
     def ranked_score(self, law: Law, values: Tensor) -> Numbers:
         """A sum over the points, where they are not too many."""

@@ -16,6 +16,7 @@ from anyorder.support.checks import inside
 from anyorder.variables import hints
 from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, distinct, key, missing_cells, numbers, plain, refuse
 from anyorder.variables.codecs.base import Codec, Space, WarpName
+from anyorder.variables.codecs.rarity import of_points
 from anyorder.variables.codecs.scores import Law, Standing
 from anyorder.variables.ranges import Between, Extent, end_as_number
 from anyorder.variables.restore import levels_as
@@ -205,6 +206,9 @@ class LevelCodec(Codec):
             ahead = (mass > own) | ((mass == own) & (np.arange(len(mass))[:, None] < code))
             below = (mass * ahead).sum(axis=0)
         return Standing(below.clip(0.0, 1.0), own, table[code, cell])
+
+    def rarity(self, law: Law, values: Tensor) -> Numbers:
+        return of_points(law, values.round(), self.listed())[0].clip(0.0, 1.0)
 
     def ranked_score(self, law: Law, values: Tensor) -> Numbers:
         mass = np.exp(self._log_table(law).double().numpy())

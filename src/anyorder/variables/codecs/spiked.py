@@ -14,11 +14,14 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers, plain_number
 from anyorder.variables.codecs.base import Codec, Space, WarpName
 from anyorder.variables.codecs.line import LineCodec
+from anyorder.variables.codecs.rarity import of_points, on_line
+from anyorder.variables.codecs.scores import Law
 from anyorder.variables.ranges import Extent, Stretch, slack
 from anyorder.variables.restore import numbers_as
 from anyorder.variables.schema import Kind, Variable
@@ -113,6 +116,17 @@ class SpikedCodec(Codec):
     def decode_as(self, variable: Variable, values: Numbers) -> Series:
         line = dataclasses.replace(self.line, variable=variable)
         return SpikedCodec(variable, line).decode(values)
+
+    def rarity(self, law: Law, values: Tensor) -> Numbers:
+        """An atom is more probable than any value beside it: all that is no atom is rarer."""
+        atoms = np.array(self.atoms)
+        rare, whole = of_points(law, values, atoms)
+        on_atom = np.any([self._at(values.numpy(), atom) for atom in self.atoms], axis=0)
+        out = np.where(on_atom, rare + 1 - whole, 0.0)
+        if not on_atom.all():
+            beside = on_line(law, values, lambda at: self._height(law, at), self.atoms)
+            out = np.where(on_atom, out, beside)
+        return np.asarray(out.clip(0.0, 1.0))
 
     def points(self, values: Sequence[float]) -> Extent:
         if not values:
