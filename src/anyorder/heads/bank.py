@@ -162,14 +162,10 @@ class HeadBank(nn.Module):
         generator: torch.Generator | None,
     ) -> Float[Tensor, " draws"]:
         """One draw of a variable by each of these members of its blend, from the member's own features."""
-        head = self._blend(variable)
         out = torch.zeros(len(member), dtype=features.dtype, device=features.device)
-        for own in head.alike:
-            rows = torch.isin(member, torch.tensor(own, device=member.device)).nonzero()[:, 0]
-            if len(rows):
-                said = head.member(own[0], features[rows])
-                drawn = said.sample_within(-math.inf, math.inf, generator)
-                out[rows] = (said.sample(generator) if drawn is None else drawn).to(out.dtype)
+        for rows, law in self._blend(variable).by_member(member, features):
+            drawn = law.sample_within(-math.inf, math.inf, generator)
+            out[rows] = (law.sample(generator) if drawn is None else drawn).to(out.dtype)
         return out
 
     def inside(self) -> HeadBank:

@@ -34,7 +34,7 @@ from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.categorical import CategoricalDistribution
-from anyorder.heads.merging import Joins, cut_together, folded, with_fewest
+from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, rows_together, with_fewest
 from anyorder.support.checks import inside, whole
 from anyorder.support.registry import describe
 from anyorder.support.roots import crossing_by_sections, least_index
@@ -398,6 +398,29 @@ class Blend(Head):
         head = self.members[index]
         said: Distribution = head(features[..., : head.size])
         return said
+
+    def by_member(
+        self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]
+    ) -> list[tuple[Int[Tensor, " some"], Distribution]]:
+        """What the member named in each row says, from features that begin with its own: rows, and their laws."""
+        group = torch.full((len(self.members),), -1, dtype=torch.long)
+        for number, own in enumerate(self.alike):
+            group[own] = number
+        which = group.to(member.device)[member]
+        order = which.argsort(stable=True)
+        counts = which.bincount(minlength=len(self.alike)).tolist()
+        found = [
+            (rows, self.member(own[0], features[rows]))
+            for own, rows in zip(self.alike, order.split(counts), strict=True)
+            if len(rows)
+        ]
+        # Histograms of several folds differ in their bins; as one batch they are drawn from in one go.
+        binned = [number for number, (_, law) in enumerate(found) if is_histogram(law)]
+        together = rows_together([found[number][1] for number in binned], self._joins) if len(binned) > 1 else None
+        if together is None:
+            return found
+        rows = torch.cat([found[number][0] for number in binned])
+        return [*(one for number, one in enumerate(found) if number not in binned), (rows, together)]
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""

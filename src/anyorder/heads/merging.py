@@ -78,6 +78,42 @@ def with_fewest(
     return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
 
 
+def is_histogram(law: Distribution) -> bool:
+    """Whether it is a batch of histograms, behind bounds and beside atoms or not."""
+    if isinstance(law, BoundedDistribution | SpikedDistribution):
+        return is_histogram(law.base)
+    return isinstance(law, BinnedDistribution)
+
+
+def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution | None:
+    """The rows of several batches of histograms, one after the other, as one batch over the bins of all.
+
+    None where their bounds, atoms or warps differ.
+    """
+    if len({_shape(law) for law in laws}) > 1:
+        return None
+    wrapped: Any = laws[0]
+    if isinstance(wrapped, BoundedDistribution | SpikedDistribution):
+        base = rows_together([law.base for law in laws if isinstance(law, type(wrapped))], joins)
+        if base is None:
+            return None
+        if isinstance(wrapped, SpikedDistribution):
+            each = [law.log_weights for law in laws if isinstance(law, SpikedDistribution)]
+            return SpikedDistribution(torch.cat(each), wrapped.atoms, base)
+        inside = [law.log_mass() for law in laws if isinstance(law, BoundedDistribution)]
+        return dataclasses.replace(wrapped, base=base, log_inside=torch.cat(inside))
+    own = [law for law in laws if isinstance(law, BinnedDistribution)]
+    if len(own) < len(laws):
+        return None
+    bins = _joined(tuple(law.bins for law in own), joins)
+    logits, start = [], 0
+    for law in own:
+        after = bins.count - start - law.bins.count
+        logits.append(F.pad(law.logits, (start, after), value=-torch.inf))
+        start += law.bins.count
+    return BinnedDistribution(torch.cat(logits), bins)
+
+
 def cut_together(
     members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"]
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch members"], Tensor, BoundedDistribution] | None:
@@ -147,11 +183,15 @@ def _merge(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"],
         each_level = [part for part in map(_log_probs, members) if part is not None]
         levels = torch.stack(each_level, dim=-1)
         return CategoricalDistribution((levels.double() + log_weights[..., None, :]).logsumexp(-1).to(levels.dtype))
-    key = tuple(member.bins for member in members)
-    if key not in joins:
-        joins[key] = Bins.joined(key)
+    bins = _joined(tuple(member.bins for member in members), joins)
     logits = [
         member.logits.double().log_softmax(-1) + log_weight[..., None]
         for member, log_weight in zip(members, log_weights.unbind(-1), strict=True)
     ]
-    return BinnedDistribution(torch.cat(logits, dim=-1).to(first.logits.dtype), joins[key])
+    return BinnedDistribution(torch.cat(logits, dim=-1).to(first.logits.dtype), bins)
+
+
+def _joined(each: tuple[Bins, ...], joins: Joins) -> Bins:
+    if each not in joins:
+        joins[each] = Bins.joined(each)
+    return joins[each]

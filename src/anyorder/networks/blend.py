@@ -344,16 +344,15 @@ class OneQuestionWalk(Walk):
             added = self.network.gates_at(known[None], target[:1])
             gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
         member = heads.members_of(asked, len(values), generator, gates)
-        drawn = torch.zeros(len(values), device=values.device)
+        features = values.new_zeros(len(values), max(layout.width for layout in self.network.layout.members))
         for own, stack in self.network.stacks():
             within = torch.full((len(self.network.parts),), -1, device=member.device)
             within[own] = torch.arange(len(own), device=member.device)
             here = (within[member] >= 0).nonzero()[:, 0]
             if len(here):
-                features = stack.at_own(values[here], known, asked, within[member[here]])
-                part = heads.sample_members(asked, member[here], features, generator)
-                drawn = drawn.to(part.dtype).index_put((here,), part)
-        return drawn
+                found = stack.at_own(values[here], known, asked, within[member[here]])
+                features[here, : found.shape[1]] = found.to(features.dtype)
+        return heads.sample_members(asked, member, features, generator)
 
     def _here(self, rows: Tensor | None) -> Tensor:
         return self.values if rows is None or len(rows) == len(self.values) else self.values[rows]
