@@ -4,8 +4,8 @@
 
 Median milliseconds over and over for a second each, in a process of its own with the environment's number of threads
 left open. A cold question is a whole command line, ``anyorder ask``, in a new process. ``--against`` is the folder of
-another checkout: it fits the model, both answer from the same file, and the ratio is its time over ours. Limits are
-those of the project: for a question alone, and beside a loop where one is given.
+another checkout: each fits a model of its own in the same time, as its users would have it, and the ratio is the time
+of the other over ours. Limits are those of the project: for a question alone, and beside a loop where one is given.
 """
 
 from __future__ import annotations
@@ -99,13 +99,15 @@ def main(
         minutes, seconds, runs = 0.02, 0.0, 1
     codes = {"": ROOT, **({} if against is None else {"before: ": against.resolve()})}
     with tempfile.TemporaryDirectory() as folder:
-        model = Path(folder) / "wine.anyorder"
-        called(list(codes.values())[-1], "fit", model, minutes)
+        models = {label: Path(folder) / f"wine{number}.anyorder" for number, label in enumerate(codes)}
+        for label, code in codes.items():
+            called(code, "fit", models[label], minutes)
         found: dict[str, dict[str, float]] = {}
         for count in (0, loops):
             with busy(count):
                 for label, code in codes.items():
-                    found[f"{label}{'beside a loop' if count else 'alone'}"] = measured(code, model, seconds, runs)
+                    taken = measured(code, models[label], seconds, runs)
+                    found[f"{label}{'beside a loop' if count else 'alone'}"] = taken
     rows: list[dict[str, Any]] = []
     for name in found["alone"]:
         row: dict[str, Any] = {"question": name}
@@ -122,7 +124,7 @@ def main(
         {
             "title": "How long a question takes",
             "about": f"Wines of scikit-learn (178 rows, 14 columns), a model of {minutes} minutes; median milliseconds "
-            f"alone and beside {loops} busy loop(s); before: an older checkout with the same model file.",
+            f"alone and beside {loops} busy loop(s); before: an older checkout with a model of its own.",
             "seed": 0,
             "rows": rows,
         }
