@@ -30,8 +30,8 @@ from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import without_partner
 
-QUESTIONS = 4_000  # questions about held-out rows by which members are weighed,
-QUESTION_CELLS = 100_000  # but no more than fit into so many cells
+QUESTIONS = 2_500  # questions about held-out rows by which members are weighed,
+QUESTION_CELLS = 50_000  # but no more than fit into so many cells
 # How much the questions count that know a random set, one or two cells, and all but one: rows of each row.
 RANDOM, FEW, ALL = 0.5, 0.25, 0.5
 MOST_LEVELS = 64  # beyond, the mixture of a variable is never sharpened

@@ -28,7 +28,7 @@ from anyorder.networks.blend import STEEPEST, share_known
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
 SHARPENING = 0.6  # the same of the logarithm of the power, where all is known
 WORTH = 1.0  # nats on the held-out cells that a power must gain: levels that have one take longer to draw
-STEPS = 50
+STEPS = 30
 MOST_CELLS = 30_000
 
 

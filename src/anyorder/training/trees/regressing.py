@@ -44,6 +44,7 @@ SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
 CLASS_LEAVES, CLASS_ROWS = 8, 10
 CLEAREST = 1e-4  # the least scale, by the deviation of the number: also what is added to a residual of zero
 CHANCE = 4.0  # standard deviations by which the holes of a column may go with the target
+NOISY = 0.5  # of a number's deviation: where more is left, units make no difference that is worth the time
 CLEARLY = 2.0  # standard errors by which less must be left in the units of the data
 KNOTS = 128  # of a bend from the units of the data to those of the model
 NOTHING = TreeArrays.none()
@@ -167,12 +168,19 @@ class _Locations:
     told: list[Float[np.ndarray, " judged"]]
     bend: Float[np.ndarray, "2 knots"] | None
 
+    def left(self, judged: Sequence[_Cells]) -> Float[np.ndarray, " judged"]:
+        """What they leave of each judged cell."""
+        return np.concatenate([other.values - told for other, told in zip(judged, self.told, strict=True)])
+
+    def left_share(self, judged: Sequence[_Cells]) -> float:
+        """The deviation of what they leave, by that of the cells; 1 without any."""
+        deviation = float(np.std(np.concatenate([other.values for other in judged]))) if len(self.left(judged)) else 0.0
+        return float(np.sqrt(np.mean(self.left(judged) ** 2))) / deviation if deviation else 1.0
+
     def left_over(self, judged: Sequence[_Cells]) -> Float[np.ndarray, " judged"]:
         """The logarithm of what they leave of each cell: the sizes of units cancel out between two of them."""
-        left = np.concatenate([other.values - told for other, told in zip(judged, self.told, strict=True)])
-        values = np.concatenate([other.values for other in judged])
-        least = CLEAREST * max(float(np.std(values)), 1e-6) if len(values) else 1.0
-        logs: Float[np.ndarray, " judged"] = np.log(np.abs(left) + least)
+        least = CLEAREST * float(np.std(np.concatenate([other.values for other in judged])))
+        logs: Float[np.ndarray, " judged"] = np.log(np.abs(self.left(judged)) + least)
         return logs
 
 
@@ -236,12 +244,12 @@ class _Job:
     def _locations(self, cells: Sequence[_Cells], judged: Sequence[_Cells], over: Callable[[], bool]) -> _Locations:
         """The locations of all folds, in the units of the data if the trees leave clearly less there."""
         found = self._locations_in(None, cells, judged, over)
-        if self.units is None or not any(len(own.values) for own in cells):
+        if self.units is None or found.left_share(judged) > NOISY:
             return found
         bent = self._locations_in(_knots(self.units, cells), cells, judged, over)
         more = found.left_over(judged) - bent.left_over(judged)
-        error = float(np.std(more)) / math.sqrt(max(len(more), 1))
-        return bent if len(more) and float(np.mean(more)) > CLEARLY * error else found
+        error = float(np.std(more)) / math.sqrt(len(more))
+        return bent if float(np.mean(more)) > CLEARLY * error else found
 
     def _locations_in(
         self,
