@@ -85,10 +85,20 @@ class BoundedDistribution(Distribution):
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         at = value.clamp(self.low, self.high)
-        reached = self.base.log_between(torch.full_like(at, self.low), at) - self.log_mass()
+        reached = self._reached(at)
         # An exact zero below and one above, whatever rounding made of the mass.
         below = ~self._inside(value) & (value < self.low)
-        return reached.exp().clamp(0, 1).masked_fill(below, 0.0).masked_fill(value >= self.high, 1.0)
+        return reached.clamp(0, 1).masked_fill(below, 0.0).masked_fill(value >= self.high, 1.0)
+
+    def _reached(self, at: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """P(low <= X <= at) of a value between the bounds."""
+        log_mass = self.log_mass()
+        plain = at.dtype == torch.float64 and not torch.is_grad_enabled() and not self.discrete
+        if plain and bool((log_mass > LOG_LITTLE).all()):
+            # A difference of cdfs has digits enough then, and logarithms cost several times as much.
+            before = self.base.cdf(self._end(self.low)) if math.isfinite(self.low) else 0.0
+            return (self.base.cdf(at) - before) * (-log_mass).exp()
+        return (self.base.log_between(torch.full_like(at, self.low), at) - log_mass).exp()
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         start, end = low.clamp(self.low, self.high), high.clamp(self.low, self.high)
