@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,6 +16,9 @@ from anyorder.heads._mixture import draw
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.model import AnyOrderModel, likelihood
 from anyorder.protocols import Protocol
+from anyorder.tasks.hidden_cells import has_order
+from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, SpikedCodec
+from anyorder.variables.codecs.scores import Law
 
 import release
 
@@ -49,11 +53,12 @@ def test_they_are_small() -> None:
 
 
 def ask_as_version_1(patched: pytest.MonkeyPatch) -> None:
-    """Take back three choices that were made since: they change what is asked of a model, not what it knows.
+    """Take back four choices that were made since: they change what is asked of a model, not what it knows.
 
     Answers about several columns were along one order, and are now the mean over an order and its opposite. A mean over
     several was over orders that came without their opposites. A histogram drew a bin and then a point in it, with two
-    random numbers, and now draws a level of its cdf, with one.
+    random numbers, and now draws a level of its cdf, with one. An odd cell was one far out on either side, now it is
+    one that is less probable than most.
     """
     patched.setattr(likelihood, "ORDERS", 1)
     in_pairs = likelihood.order_protocols
@@ -69,6 +74,14 @@ def ask_as_version_1(patched: pytest.MonkeyPatch) -> None:
         return self._on_lattice(self._at(chosen, share)).to(self.logits.dtype)
 
     patched.setattr(BinnedDistribution, "sample", bin_and_share)
+
+    def two_sided(self: Codec, law: Law, values: torch.Tensor) -> np.ndarray:
+        standing = self.standing(law, values)
+        side = 2 * np.minimum(standing.below + standing.at, 1 - standing.below)
+        return (side if has_order(self.variable) else 1 - standing.below).clip(0.0, 1.0)
+
+    for family in (LineCodec, LatticeCodec, LevelCodec, SpikedCodec):
+        patched.setattr(family, "rarity", two_sided)
 
 
 @pytest.mark.parametrize("path", SAVED, ids=lambda path: f"{path.parent.name}-{path.stem}")
