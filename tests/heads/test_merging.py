@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, GaussianMixture, Head, Spiked
+from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, Energy, GaussianMixture, Head, Spiked
 from anyorder.heads.binned import BinnedDistribution
 from anyorder.heads.blend import Blend, BlendDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixture
@@ -222,3 +222,69 @@ def test_draws_and_means_inside_are_those_of_the_cut_mixture(low: float, high: f
     grid = torch.linspace(max(low, -40.0), min(high, 40.0), 400_001, dtype=torch.float64)
     exact = torch.trapezoid((cut.log_prob(grid[:, None])[:, 0].exp() * grid.sin()), grid)
     torch.testing.assert_close(found[0], exact, rtol=0, atol=1e-4)
+
+
+def member_laws(members: list[Head]) -> None:
+    """What rows of all members say together is what each member says of its own."""
+    head, _ = blended(members, (1 / len(members),) * len(members))
+    width = max(one.size for one in members)
+    features = torch.randn(12, width, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    member = torch.tensor([2, 0, 1, 1, 2, 0, 2, 2, 1, 0, 0, 1])
+    seen = torch.zeros(12, dtype=torch.bool)
+    for rows, law in head.by_member(member, features):
+        seen[rows] = True
+        for position, row in enumerate(rows.tolist()):
+            alone = head.member(int(member[row]), features[row : row + 1])
+            value = alone.quantile(torch.tensor([0.3], dtype=torch.float64))
+            together, apart = law.log_prob(value.expand(len(rows)))[position], alone.log_prob(value)[0]
+            torch.testing.assert_close(together, apart, rtol=1e-6, atol=1e-6)
+            level = law.cdf(value.expand(len(rows)))[position]
+            torch.testing.assert_close(level, alone.cdf(value)[0], rtol=0, atol=1e-6)
+    assert bool(seen.all())
+
+
+@pytest.mark.parametrize("kind", [*KINDS, *(f"soft {kind}" for kind in KINDS)])
+def test_rows_of_several_histograms_are_one_batch(kind: str) -> None:
+    members = histograms(kind)
+    member_laws(members)
+    head, features = blended(members)
+    for member in range(3):  # also where some of them have no rows, there is one set of joined bins
+        head.by_member(torch.full((6,), member), features)
+    assert len(head._joins) == 1
+    assert len(head.by_member(torch.arange(6) % 3, features)) == 1
+
+
+def test_heads_with_weights_of_their_own_are_not_taken_for_each_other() -> None:
+    members: list[Head] = []
+    for seed in range(3):
+        members.append(Energy())
+        generator = torch.Generator().manual_seed(seed)
+        for weight in members[-1].parameters():
+            weight.data = torch.randn(weight.shape, generator=generator) / 2
+    with torch.no_grad():
+        member_laws(members)
+
+
+@pytest.mark.parametrize("bounds", [(None, None), (-1.0, 2.5)])
+def test_means_in_bent_units_are_those_of_a_fine_grid(bounds: tuple[float | None, float | None]) -> None:
+    head, generator = Bounded(GaussianMixture(10), *bounds), torch.Generator().manual_seed(0)
+    if bounds == (None, None):
+        head = GaussianMixture(10)  # type: ignore[assignment]  # without bounds it is the family itself
+    units = Warp.normal_scores(np.exp(np.random.default_rng(1).normal(size=300)))
+    for _ in range(10):
+        law = head(torch.randn(1, head.size, generator=generator, dtype=torch.float64) / 2)
+        low, high = (30.0 * sign if end is None else end for sign, end in zip((-1, 1), bounds, strict=True))
+        grid = torch.linspace(low, high, 400_001, dtype=torch.float64)
+        density = law.log_prob(grid[:, None])[:, 0].exp()
+        exact = torch.trapezoid(density * units.inverse(grid).clamp(-50, 50), grid)
+        found = law.expect(lambda z: units.inverse(z).clamp(-50, 50))[0]
+        torch.testing.assert_close(found, exact, rtol=0, atol=5e-3)
+
+
+def test_the_lower_tail_of_a_cut_law_keeps_its_digits() -> None:
+    features = torch.tensor([[0.0, 0.0, 0.0]])
+    with torch.no_grad():
+        law = Bounded(GaussianMixture(1), 2.0, None)(features)
+        value = torch.tensor([2.0 + 1e-6], dtype=torch.float64)
+        exact = stats.norm.pdf(2.0) * 1e-6 / stats.norm.sf(2.0)
+        assert float(law.cdf(value)[0]) == pytest.approx(exact, rel=1e-3)

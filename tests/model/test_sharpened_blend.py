@@ -10,6 +10,7 @@ from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.model.leave_out import leave_out
 from anyorder.networks.blend import BlendNetwork, gate_count
+from anyorder.query import Query
 
 from peaked_models import DRAWS, N, exact, follows, peaked, query
 
@@ -42,6 +43,18 @@ def test_draws_follow_the_probabilities(evidence: dict[int, int], asked: list[in
     assert follows(drawn, asked, probs)
     # The mixture that is not sharpened is another law, and such draws would be noticed.
     assert not follows(drawn, asked, exact(blended((0.0,) * N), evidence, asked))
+
+
+def test_draws_follow_the_probabilities_where_rows_know_different_things() -> None:
+    model = blended()
+    asked, halves = [0, 2, 4], ({1: 2}, {1: 2, 3: 0})
+    parts = [query(evidence, asked, DRAWS) for evidence in halves]
+    values = torch.cat([part for part, _ in parts])
+    questions = Query(*(torch.cat([getattr(part, name) for _, part in parts]) for name in ("evidence", "asked")))
+    with torch.no_grad():
+        drawn = model.draw(values, model.chain(questions), torch.Generator().manual_seed(0)).numpy()
+    for evidence, own in zip(halves, (drawn[:DRAWS], drawn[DRAWS:]), strict=True):
+        assert follows(own, asked, exact(model, evidence, asked))
 
 
 def test_power_of_the_mixture_by_hand() -> None:

@@ -144,6 +144,16 @@ def test_beyond_what_was_seen_a_line_does_not_run_on() -> None:
     assert torch.equal(made.beside(values, known), at_the_end)
 
 
+def test_what_a_line_says_of_a_number_stays_within_what_was_seen() -> None:
+    made = plain(GaussianMixture(1), GaussianMixture(1))
+    made.low.fill_(-2.0)
+    made.high.fill_(3.0)
+    made.weight[0, 1] = 4.0
+    known = torch.tensor([[False, True]]).expand(3, -1)
+    features = made.beside(torch.tensor([[0.0, 2.0], [0.0, 0.5], [0.0, -1.0]], dtype=torch.float64), known)
+    assert features[:, 0, 1].tolist() == [3.0, 2.0, -2.0]
+
+
 def test_is_described_and_loaded_bit_by_bit() -> None:
     made = network()
     again = networks.build(describe(made), layout=made.layout)

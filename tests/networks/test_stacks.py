@@ -15,7 +15,7 @@ import anyorder as ao
 from anyorder.model import AnyOrderModel
 from anyorder.networks import Network, networks
 from anyorder.networks.blend import BlendNetwork, BlendWalk, OneQuestionWalk
-from anyorder.networks.parts.stack import Apart, Stack, shared_out
+from anyorder.networks.parts.stack import Apart, Stack, rows_by_network
 from anyorder.query import Query
 from anyorder.testing import mixed_layout, random_values, randomised
 
@@ -91,9 +91,9 @@ def test_each_answers_as_it_does_alone(fitted: AnyOrderModel) -> None:
     assert {"residual_mlp", "linear", "boosted_trees"} <= set(seen)
 
 
-def test_rows_are_shared_out() -> None:
+def test_rows_are_rows_by_network() -> None:
     own = torch.tensor([2, 0, 2, 2, 0])
-    rows, where = shared_out(own, 4)
+    rows, where = rows_by_network(own, 4)
     assert rows.shape == (4, 3)
     assert rows.flatten()[where].tolist() == [0, 1, 2, 3, 4]
     assert (where // 3).tolist() == own.tolist()

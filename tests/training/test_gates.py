@@ -92,7 +92,7 @@ def test_the_power_that_made_the_cells_is_found(sharpness: float) -> None:
 
 def test_a_power_that_cells_do_not_ask_for_is_left_out() -> None:
     seen = levels(40_000, 0.0)
-    assert bool((fit_gates(seen, VARIABLES).sharpness == 0).any())
+    assert int((fit_gates(seen, VARIABLES).sharpness == 0).sum()) >= VARIABLES - 1  # one may gain by chance
     few = fit_gates(levels(40, 0.0), VARIABLES).sharpness
     assert float(few.abs().max()) < 0.5
 

@@ -6,6 +6,7 @@ Gauss-Legendre rule. A narrow component on top of a broad one is resolved, where
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from anyorder.support.legendre import legendre
 
 PANEL_NODES = 4  # of the rule on each panel
+MANY = 1 << 13  # components of a batch, beyond which each has fewer nodes
 AT_ONCE = 1 << 20  # numbers held at once, which bounds the memory, not the result; more would leave the cache
 
 
@@ -74,32 +76,41 @@ def within_components(
     function: Callable[[Tensor], Tensor],
     log_density: Callable[[Tensor], Tensor],
     parts: tuple[Tensor, Tensor, Tensor],
-    offsets: tuple[float, ...],
     ends: tuple[float, float],
 ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
     """The integrals of a mixture's density times ``function``, and of the density alone, from one end to the other.
 
     A sum over components, each on panels of its own: the work grows with their number and not with its square, as it
     does where the logarithm of the whole density is wanted. ``parts``: logits, means and log scales; ``log_density``:
-    of a component in its own scales, in which ``offsets`` are the edges of its panels.
+    of a component in its own scales. The panels are narrow, since ``function`` may bend anywhere; in a large batch they
+    are twice as wide and have half the nodes.
     """
     logits, means, log_scales = (part.double() for part in parts)
-    scales, edges = log_scales.exp(), torch.tensor(offsets, dtype=torch.float64, device=means.device)
+    fine = logits.numel() <= MANY
+    nodes = PANEL_NODES if fine else PANEL_NODES // 2
+    scales, edges = log_scales.exp(), _edges(4 if fine else 2).to(means.device)
 
     def part(logits: Tensor, means: Tensor, scales: Tensor) -> Tensor:
         first, last = ((end - means) / scales if math.isfinite(end) else torch.full_like(means, end) for end in ends)
         breaks = edges.clamp(first[..., None], last[..., None])
-        standard, weights = composite(breaks)
+        standard, weights = composite(breaks, count=nodes)
         share = logits.softmax(-1)[..., None] * weights * log_density(standard).exp()
         values = function(means[..., None] + scales[..., None] * standard)
         return torch.stack([(share * values).sum((-2, -1)), share.sum((-2, -1))], dim=-1)
 
     shape, count = logits.shape[:-1], logits.shape[-1]
     flat = [tensor.reshape(-1, count) for tensor in (logits, means, scales)]
-    size = max(1, AT_ONCE // (PANEL_NODES * len(offsets) * count))
+    size = max(1, AT_ONCE // (nodes * len(edges) * count))
     found = [part(*(tensor[start : start + size] for tensor in flat)) for start in range(0, len(flat[0]), size)]
     total, mass = (torch.cat(found) if found else logits.new_zeros(0, 2)).reshape(*shape, 2).unbind(-1)
     return total, mass
+
+
+@functools.cache
+def _edges(a_scale: int) -> Float[Tensor, " edges"]:
+    """Edges of the panels of a single component: so many a scale up to five, and a few beyond."""
+    inner = [step / a_scale for step in range(-5 * a_scale, 5 * a_scale + 1)]
+    return torch.tensor([-9.0, -7.0, -6.0, *inner, 6.0, 7.0, 9.0], dtype=torch.float64)
 
 
 def in_parts(

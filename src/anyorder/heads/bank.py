@@ -44,6 +44,7 @@ class HeadBank(nn.Module):
         by_head = self.assigned.argsort(stable=True).split(self.assigned.bincount().tolist())
         for which, columns in enumerate(by_head):
             self.register_buffer(f"columns_{which}", columns.clone(), persistent=False)
+        self._sharp: Tensor | None = None
         self._inside: list[HeadBank] = []  # in a list, so that its heads are not this module's a second time
 
     def __len__(self) -> int:
@@ -125,8 +126,9 @@ class HeadBank(nn.Module):
 
     def sharpened_at(self, variable: Int[Tensor, " steps"]) -> Bool[Tensor, " steps"]:
         """Where heads are blends: whether each variable named has a power of the mixture, so that no member has it."""
-        sharp = torch.tensor([self._blend(number).sharpness != 0 for number in range(len(self))])
-        return sharp.to(variable.device)[variable]
+        if self._sharp is None:
+            self._sharp = torch.tensor([self._blend(number).sharpness != 0 for number in range(len(self))])
+        return self._sharp.to(variable.device)[variable]
 
     def sample_member_at(
         self,

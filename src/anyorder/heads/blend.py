@@ -33,6 +33,7 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, rows_together, with_fewest
 from anyorder.support.checks import inside, whole
@@ -178,8 +179,8 @@ class BlendDistribution(Distribution):
         """Closer ends for many levels of one distribution, out of one table of its cdf."""
         first, last = low.min(), high.max()
         points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
-        place = self._first_reaching(points, level)
-        below, above = points[(place - 1).clamp(min=0)], points[place]
+        position = self._first_reaching(points, level)
+        below, above = points[(position - 1).clamp(min=0)], points[position]
         return torch.maximum(low, below).minimum(high), torch.minimum(high, above).maximum(low)
 
     @cached_property
@@ -202,15 +203,6 @@ class BlendDistribution(Distribution):
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         return self._mean([member.expect(function, fine=fine) for member in self.members])
-
-    def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
-    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        each = [member.expect_within(function, low, high) for member in self.members]
-        found = [part for part in each if part is not None]
-        if len(found) < len(each):
-            return None
-        return self._mean([total for total, _ in found]), self._mean([mass for _, mass in found])
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """A sum over levels or a lattice; else the mean of -log p at the atoms and by one quadrature for all parts.
@@ -354,39 +346,54 @@ class Blend(Head):
         shares: list[Tensor] = []
         for numbers, index in self._bundles:
             own = log_weights[..., numbers]
-            bundle = self.members[numbers[0]](features[..., index]) if len(numbers) > 1 else None
-            whole_bundle = None if bundle is None else folded(bundle, own.log_softmax(-1).expand(bundle.shape))
-            if whole_bundle is not None:
-                members.append(whole_bundle)
-                shares.append(own.logsumexp(-1))
-                continue
-            members += [self.member(number, features[..., self.starts[number] :]) for number in numbers]
-            shares += own.unbind(-1)
+            if len(numbers) == 1:
+                members.append(self.member(numbers[0], features[..., self.starts[numbers[0]] :]))
+            else:
+                bundle: Distribution = self.members[numbers[0]](features[..., index])
+                law = folded(bundle, own.log_softmax(-1).expand(bundle.shape))
+                assert law is not None  # or they would be no bundle
+                members.append(law)
+            shares.append(own.logsumexp(-1))
         mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
-        if not self.levels:
-            return mixed
-        return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
+        if self.levels:
+            return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
+        return members[0] if len(members) == 1 and isinstance(members[0], BoundedDistribution) else mixed
 
     def _sharpened(self, mixed: Distribution, features: Float[Tensor, "*batch size"]) -> Distribution:
         codes = torch.arange(self.levels, dtype=features.dtype, device=features.device)
         log_probs = mixed.log_prob(codes.reshape(-1, *[1] * (features.ndim - 1))).movedim(0, -1)
-        power = (self.sharpness * (features[..., self.share, None] + 0.5)).exp()
+        # Whatever a file may say, the share is one.
+        share = (features[..., self.share, None] + 0.5).clamp(0, 1)
+        power = (self.sharpness * share).exp()
         return CategoricalDistribution(log_probs * power.to(log_probs.dtype))
 
     @cached_property
     def alike(self) -> list[list[int]]:
-        """The members that count, those with equal heads together."""
+        """The members that count, those with equal heads together; a head with weights of its own is like no other."""
         found: dict[str, list[int]] = {}
         for number in self.counted:
-            found.setdefault(json.dumps(describe(self.members[number])), []).append(number)
+            head = self.members[number]
+            key = str(number) if head.state_dict() else json.dumps(describe(head))
+            found.setdefault(key, []).append(number)
         return list(found.values())
 
     @cached_property
     def _bundles(self) -> list[tuple[list[int], Int[Tensor, "members size"]]]:
-        """The members that count, by their heads, and where the features of each of them stand."""
-        starts = [torch.tensor([self.starts[number] for number in own])[:, None] for own in self.alike]
-        sizes = [torch.arange(self.members[own[0]].size) for own in self.alike]
-        return [(own, start + size) for own, start, size in zip(self.alike, starts, sizes, strict=True)]
+        """The members that count, those together whose laws fold into one, and where the features of each stand."""
+        bundles = []
+        for own in self.alike:
+            head = self.members[own[0]]
+            folds = len(own) > 1 and folded(head(head.start()[None, None]), torch.zeros(1, 1)) is not None
+            bundles += [own] if folds else [[number] for number in own]
+        starts = [torch.tensor([self.starts[number] for number in own])[:, None] for own in bundles]
+        return [
+            (own, start + torch.arange(self.members[own[0]].size)) for own, start in zip(bundles, starts, strict=True)
+        ]
+
+    @cached_property
+    def _histograms(self) -> list[bool]:
+        """Which of the members of :attr:`alike` answer with histograms."""
+        return [is_histogram(self.members[own[0]](self.members[own[0]].start()[None])) for own in self.alike]
 
     @cached_property
     def counted(self) -> list[int]:
@@ -407,20 +414,17 @@ class Blend(Head):
         for number, own in enumerate(self.alike):
             group[own] = number
         which = group.to(member.device)[member]
-        order = which.argsort(stable=True)
-        counts = which.bincount(minlength=len(self.alike)).tolist()
-        found = [
-            (rows, self.member(own[0], features[rows]))
-            for own, rows in zip(self.alike, order.split(counts), strict=True)
-            if len(rows)
-        ]
-        # Histograms of several folds differ in their bins; as one batch they are drawn from in one go.
-        binned = [number for number, (_, law) in enumerate(found) if is_histogram(law)]
-        together = rows_together([found[number][1] for number in binned], self._joins) if len(binned) > 1 else None
-        if together is None:
-            return found
-        rows = torch.cat([found[number][0] for number in binned])
-        return [*(one for number, one in enumerate(found) if number not in binned), (rows, together)]
+        rows = which.argsort(stable=True).split(which.bincount(minlength=len(self.alike)).tolist())
+        laws = [self.member(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
+        # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,
+        # also those without rows, so that there is one set of joined bins to keep.
+        binned = [number for number, histogram in enumerate(self._histograms) if histogram]
+        together = rows_together([laws[number] for number in binned], self._joins) if len(binned) > 1 else None
+        found = list(zip(rows, laws, strict=True))
+        if together is not None:
+            found = [one for number, one in enumerate(found) if number not in binned]
+            found.append((torch.cat([rows[number] for number in binned]), together))
+        return [(here, law) for here, law in found if len(here)]
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""

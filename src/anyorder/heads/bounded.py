@@ -96,7 +96,7 @@ class BoundedDistribution(Distribution):
         plain = at.dtype == torch.float64 and not torch.is_grad_enabled() and not self.discrete
         if plain and bool((log_mass > LOG_LITTLE).all()):
             # A difference of cdfs has digits enough then, and logarithms cost several times as much.
-            before = self.base.cdf(self._end(self.low)) if math.isfinite(self.low) else 0.0
+            before = self.base.cdf(torch.full_like(at, self.low)) if math.isfinite(self.low) else 0.0
             return (self.base.cdf(at) - before) * (-log_mass).exp()
         return (self.base.log_between(torch.full_like(at, self.low), at) - log_mass).exp()
 
@@ -142,15 +142,6 @@ class BoundedDistribution(Distribution):
         if inside is not None:
             return inside[0] / inside[1]
         return self._integrate(lambda values, log_density: function(values))
-
-    def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
-    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        inside = self.base.expect_within(function, max(low, self.low), min(high, self.high))
-        if inside is None:
-            return None
-        mass = self.log_mass().double().exp()
-        return inside[0] / mass, inside[1] / mass
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         points = self._points() if self.discrete else None

@@ -122,7 +122,7 @@ def cut_together(
     The mixture of the first with the second, cut at the bounds (those of the last), is that of the members.
     """
     bounded = [member for member in members if isinstance(member, BoundedDistribution)]
-    if len(bounded) < len(members) or len({(member.low, member.high) for member in bounded}) > 1:
+    if len(bounded) < len(members) or len({(member.low, member.high, member.firm) for member in bounded}) > 1:
         return None
     stretched = log_weights - torch.stack([member.log_mass().double() for member in bounded], dim=-1)
     bases = tuple(member.base for member in bounded)
@@ -159,7 +159,7 @@ def _shape(member: Distribution) -> Any:
     if not isinstance(member, BoundedDistribution | SpikedDistribution):
         return None
     inner = _shape(member.base)
-    wrapped = member.atoms if isinstance(member, SpikedDistribution) else (member.low, member.high)
+    wrapped = member.atoms if isinstance(member, SpikedDistribution) else (member.low, member.high, member.firm)
     return None if inner is None else (type(member), wrapped, inner)
 
 

@@ -30,7 +30,7 @@ from anyorder.errors import UserError
 from anyorder.networks.base import Heads, Network, Walk
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.stack import Stack
-from anyorder.query import Chain, members
+from anyorder.query import PAD, Chain, members
 from anyorder.support.checks import whole
 from anyorder.support.registry import describe
 from anyorder.variables.missingness import without_partner
@@ -46,11 +46,12 @@ STEEPEST = 100.0  # slope of a gate: it could rule out a member altogether
 class BlendNetwork(Network):
     """``members`` are ``{"network": description}``, in the order of the layout's ``members``.
 
-    They are built from that, unless they are ``trained`` already (:meth:`of`). ``folds``: which fold of the
-    table each of them has never seen, out of ``fold_count`` (:mod:`anyorder.variables.folds` tells the fold of a row);
-    ``SEEN_ALL`` for one that may have seen every row, and nothing where that is true of all of them. ``gates``: how
-    many numbers the evidence adds to the weights, one for each kind of member, and perhaps the share known behind them;
-    0 where weights are fixed.
+    They are built from that, unless they are ``trained`` already (:meth:`of`). Their weights must not be changed in
+    place once the blend has answered: it keeps stacks of them. ``folds``: which fold of the table each of them has
+    never seen, out of ``fold_count`` (:mod:`anyorder.variables.folds` tells the fold of a row); ``SEEN_ALL`` for one
+    that may have seen every row, and nothing where that is true of all of them. ``gates``: how many numbers the
+    evidence adds to the weights, one for each kind of member, and perhaps the share known behind them; 0 where weights
+    are fixed.
     """
 
     name: ClassVar[str] = "blend"
@@ -328,13 +329,17 @@ class OneQuestionWalk(Walk):
 
     def tell(self, value: Tensor) -> None:
         target = self.order[self.step]
+        self.step += 1
+        if target == PAD:
+            return
         self.values = self.values.clone()
         self.values[:, target] = value
         self.known = self.known.clone()
         self.known[target] = True
-        self.step += 1
 
     def sample(self, heads: Heads, rows: Tensor, target: Tensor, generator: torch.Generator | None) -> Tensor:
+        if not len(rows):
+            return torch.zeros(0, device=self.values.device)
         if bool(heads.sharpened_at(target[:1]).any()):
             return heads.sample_at(self.features(rows), target, generator)
         # A draw from a mixture is a draw from one member: only that one has to be asked.
@@ -355,7 +360,7 @@ class OneQuestionWalk(Walk):
         return heads.sample_members(asked, member, features, generator)
 
     def _here(self, rows: Tensor | None) -> Tensor:
-        return self.values if rows is None or len(rows) == len(self.values) else self.values[rows]
+        return self.values if rows is None else self.values[rows]
 
     def _known(self) -> Bool[Tensor, " variables"]:
         target = torch.tensor(self.order[self.step : self.step + 1], device=self.known.device)

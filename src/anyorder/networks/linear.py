@@ -76,7 +76,8 @@ class LinearNetwork(MaskNetwork):
         self.log_scales: Tensor
         self.kept: list[str] = []
         self._predictors: dict[int, Tensor] = {}
-        # Numbers beyond the ends of what was seen count as these ends: a line must not run away from the data.
+        # Numbers beyond the ends of what was seen count as these ends, and so do predictions of them: a line must not
+        # run away from the data.
         self._keep("low", torch.full((layout.variables,), -1.0))
         self._keep("high", torch.full((layout.variables,), 1.0))
         self._keep("mean", torch.zeros(inputs))
@@ -271,10 +272,16 @@ class LinearNetwork(MaskNetwork):
             shares, offsets, log_scales = (own[name][:, None, number] for name in ("shares", "offsets", "log_scales"))
             log_scales = torch.logaddexp(2 * log_scales, wide.log()) / 2
             log_scales = torch.where(self.lattice[number, None], log_scales + TO_LOGISTIC, log_scales)
-            means = location[..., count:, None] + offsets
+            # A value beyond all that were seen is for the residual's law to have.
+            seen = (own[name][:, None, self.numbers[number]] for name in ("low", "high"))
+            means = location[..., count:].clamp(*seen)[..., None] + offsets
             mixture = [part.expand_as(means) for part in (shares, means, log_scales)]
             flat[..., self.number_slot[number]] = torch.cat(mixture, dim=-1)
         return flat
+
+    def _apply(self, *arguments: Any, **options: Any) -> Any:
+        self._predictors = {}
+        return super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]  # as torch has it
 
     @classmethod
     def stack(cls, networks: Sequence[Network]) -> Stack:

@@ -57,8 +57,8 @@ class Anomaly:
     expected
         What the model would fill in.
     probability
-        How probable a value is that is no more probable than this one, given the rest of the row. Compare cells by
-        this.
+        The probability of all values that are no more probable than this one, given the rest of the row. Compare
+        cells by this.
     surprise
         -log p in nats. It depends on the units of the column.
 

@@ -31,8 +31,8 @@ from anyorder.variables.schema import Kind, Variable
 class HiddenCellScores:
     """One entry per scored cell. ``row`` counts the rows of the masks.
 
-    ``rarity``: how probable a value is that is no more probable than the cell's. It and ``crps`` are NaN where they
-    were not asked for.
+    ``rarity``: the probability of all values that are no more probable than the cell's. It and ``crps`` are NaN where
+    they were not asked for.
     """
 
     row: Int[np.ndarray, " cells"]

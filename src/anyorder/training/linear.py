@@ -184,14 +184,14 @@ def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, l
     paths = [ridge_path(own.inputs, own.values, () if late() else RIDGE) for own in cells]
     squares = torch.zeros(len(paths[0][0]), dtype=torch.float64)
     for own, (weights, intercepts) in zip(cells, paths, strict=True):
-        left = own.judged_values - (weights @ own.judged.T + intercepts[:, None])
+        left = own.judged_values - _within_seen(weights @ own.judged.T + intercepts[:, None], own.values)
         squares += left.square().sum(dim=1)
     best = int(squares.argmin())
     residuals, deviation = [], 1.0
     for fold, own, (weights, intercepts) in zip(folds, cells, paths, strict=True):
         position = fold.network.logits + int((fold.network.numbers == variable).nonzero())
         fold.set(torch.tensor([position]), variable, weights[best][None], intercepts[best][None])
-        residuals.append(own.judged_values - own.judged @ weights[best] - intercepts[best])
+        residuals.append(own.judged_values - _within_seen(own.judged @ weights[best] + intercepts[best], own.values))
         if len(own.values) > 1:
             deviation = float(own.values.std().clamp(min=1e-6))
     law = residual_law(torch.cat(residuals), deviation)
@@ -221,6 +221,11 @@ def ridge_path(
     strengths = torch.tensor(penalties, dtype=torch.float64)[:, None] * len(values)
     weights = torch.cat([nothing, (moment / (strength.clamp(min=0) + strengths)) @ vectors.T])
     return weights, middle - weights @ centre
+
+
+def _within_seen(predicted: Float[Tensor, "*batch"], values: Float[Tensor, " rows"]) -> Float[Tensor, "*batch"]:
+    """Predictions moved to the nearest value between the ends of what was seen, as the network does it."""
+    return predicted.clamp(float(values.min()), float(values.max())) if len(values) else predicted
 
 
 def residual_law(

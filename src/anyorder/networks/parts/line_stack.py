@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.networks.parts.predictors import moments_of_one_set
-from anyorder.networks.parts.stack import Stack, shared_out
+from anyorder.networks.parts.predictors import predictors_of_one_set
+from anyorder.networks.parts.stack import Stack, rows_by_network
 
 if TYPE_CHECKING:
     from anyorder.networks.linear import LinearNetwork
@@ -35,7 +35,7 @@ class LineStack(Stack):
         return list(self._at(values.expand(self.count, -1, -1), known, target))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
-        rows, where = shared_out(own, self.count)
+        rows, where = rows_by_network(own, self.count)
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
@@ -52,5 +52,5 @@ class LineStack(Stack):
         kept = self.kept
         inputs, told = self.first.inputs(values, known, kept["low"][:, None], kept["high"][:, None])
         weight = kept["weight"][:, predictors]
-        location, variance = moments_of_one_set(kept["mean"], kept["covariance"], weight, inputs, told)
+        location, variance = predictors_of_one_set(kept["mean"], kept["covariance"], weight, inputs, told)
         return self.first.features(location + kept["intercept"][:, None, predictors], variance, predictors, kept)

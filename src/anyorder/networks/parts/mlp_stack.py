@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.gaussian import moments_of_one_set
-from anyorder.networks.parts.stack import Stack, shared_out
+from anyorder.networks.parts.stack import Stack, rows_by_network
 
 if TYPE_CHECKING:
     from anyorder.networks.residual_mlp import ResidualMLP
@@ -60,7 +60,7 @@ class MLPStack(Stack):
         return list(self._at(values.expand(self.count, -1, -1), known, target))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
-        rows, where = shared_out(own, self.count)
+        rows, where = rows_by_network(own, self.count)
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
@@ -70,8 +70,8 @@ class MLPStack(Stack):
         weight, bias = (part[..., start : start + size] for part in self.leave)
         features = F.pad(torch.baddbmm(bias, hidden, weight), (0, layout.width - size))
         if location is not None and deviation is not None:
-            place, scale = (part[..., target, None] for part in (location, deviation))
-            features = torch.where(self.first.location_features[target], place + scale * features, features)
+            middle, scale = (part[..., target, None] for part in (location, deviation))
+            features = torch.where(self.first.location_features[target], middle + scale * features, features)
             features = torch.where(self.first.scale_features[target], features + scale.log(), features)
         return features
 

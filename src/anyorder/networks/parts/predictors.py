@@ -44,7 +44,7 @@ def predictor_moments(
     return location, variance
 
 
-def moments_of_one_set(
+def predictors_of_one_set(
     mean: Float[Tensor, "networks inputs"],
     covariance: Float[Tensor, "networks inputs inputs"],
     weight: Float[Tensor, "networks predictors inputs"],
@@ -67,7 +67,7 @@ def moments_of_one_set(
 def _of_one_set(
     mean: Tensor, covariance: Tensor, weight: Tensor, values: Tensor, known: Bool[Tensor, " inputs"]
 ) -> tuple[Tensor, Tensor]:
-    location, variance = moments_of_one_set(mean[None], covariance[None], weight[None], values[None], known)
+    location, variance = predictors_of_one_set(mean[None], covariance[None], weight[None], values[None], known)
     return location[0], variance[0].expand(len(values), -1)
 
 

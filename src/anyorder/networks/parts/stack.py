@@ -76,7 +76,7 @@ def _all(target: int, values: Tensor) -> Int[Tensor, " batch"]:
     return torch.full((len(values),), target, device=values.device)
 
 
-def shared_out(own: Int[Tensor, " batch"], count: int) -> tuple[Int[Tensor, "count most"], Int[Tensor, " batch"]]:
+def rows_by_network(own: Int[Tensor, " batch"], count: int) -> tuple[Int[Tensor, "count most"], Int[Tensor, " batch"]]:
     """The rows of each of ``count`` networks, the short lists filled up with any row, and where in them each row is."""
     order = own.argsort(stable=True)
     counts = own.bincount(minlength=count)

@@ -282,7 +282,7 @@ class Codec(ABC):
         return Standing(below.numpy(), at.numpy(), log_prob.numpy())
 
     def rarity(self, law: Law, values: Tensor) -> Numbers:
-        """How probable a value is that is no more probable than this one, per unit of the data."""
+        """The probability of all values that are no more probable than this one, per unit of the data."""
         return on_line(law, values, lambda at: self._height(law, at))
 
     def _height(self, law: Law, at: Tensor) -> Tensor:
