@@ -120,7 +120,7 @@ def compare(model: TableModel, experiment: Experiment) -> tuple[list[dict[str, A
         return {
             "method": method,
             "error of filled numbers (standard deviations)": float(np.sqrt(((point - truth)[hidden] ** 2).mean())),
-            "diagnosis right": float((guess == labels)[label_hidden].mean()),
+            f"diagnoses right, of {int(label_hidden.sum())}": int((guess == labels)[label_hidden].sum()),
             "log p(hidden | known) (nats per row)": None if score is None else float(score.mean()),
             "truth inside 90% interval": inside,
         }
