@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 import anyorder as ao
+from anyorder.questions.batch import RowConditionals
 
 from columns import LEVELS, Array, Question
 from table_sets import TableSet
@@ -42,11 +43,8 @@ def fitted(learn: pd.DataFrame, table: TableSet, method: str, minutes: float | N
 
 def answers(model: ao.TableModel, question: Question) -> Array:
     """anyorder's probabilities or quantiles for every test row; a level that training has not is left unknown."""
-    evidence = question.test[question.inputs].copy()
-    for name in question.inputs:
-        if question.kinds[name] != "numeric":
-            evidence[name] = evidence[name].where(evidence[name].isin(question.train[name].unique()), None)
-    asked = model.given(evidence)[question.target]
+    # Also where few different numbers were taken for levels.
+    asked = RowConditionals(model.core, question.test[question.inputs], "missing")[question.target]
     if question.levels:
         return asked.probs().reindex(columns=question.levels, fill_value=0.0).to_numpy(dtype=float)
     return asked.quantile(LEVELS).to_numpy(dtype=float)
