@@ -47,8 +47,8 @@ def measured(frame: pd.DataFrame, options: dict[str, Any], draws: int, seed: int
     holes = test.mask(hidden)
     cells = int(hidden[numeric].to_numpy().sum())
     rounds = max(FEW, math.ceil(draws / cells))
-    filled = model.fill(holes, draws=rounds, seed=seed)
-    point = model.fill(holes)
+    filled = model.fill(holes, draws=rounds, seed=seed, unseen="missing")
+    point = model.fill(holes, unseen="missing")
     beyond = alternative = outside = known = farthest = strange = 0.0
     expected = 0.0
     errors: dict[str, list[np.ndarray]] = {"few": [], "all": [], "point": []}
