@@ -85,7 +85,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         plt.Line2D([], [], linestyle="", marker="D" if m.startswith("anyorder") else "o", color=COLOURS[m], label=m)
         for m in methods
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    columns = 3 if len(mechanisms) == 1 else 5  # as many as there is room for below the panels
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
