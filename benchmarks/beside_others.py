@@ -11,10 +11,8 @@ processes that all want one, two thirds are fair.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import numpy as np
@@ -26,24 +24,12 @@ import anyorder as ao
 from anyorder.support.threads import torch_threads, usual_threads
 from fill_speed import mixed_table
 
-from common import Json, Record, Smoke, best_of, print_rows
+from common import Json, Record, Smoke, best_of, busy, print_rows
 
 TIMES = ("support/threads.py", "training", "model", "networks", "modalities")
 BUSY = 2
 LEAST = 1 / 3
 """Of the steps alone; of the speed of a question alone."""
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """So many processes that keep a core each, if they get one."""
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
 
 
 def table_of(*, smoke: bool) -> pd.DataFrame:

@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +33,18 @@ BEGAN = time.perf_counter()
 
 Smoke = Annotated[bool, typer.Option("--smoke", help="a few seconds on generated data: does the script still run?")]
 Json = Annotated[Path | None, typer.Option(help="the result file", show_default=False)]
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes that keep a core each, if they get one."""
+    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in others:
+            one.kill()
+            one.wait()
 
 
 class Record:

@@ -17,14 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from common import ROOT, Json, Record, Smoke, print_rows
+from common import ROOT, Json, Record, Smoke, busy, print_rows
 
 TIMES = ("networks", "heads", "distributions", "questions", "model", "support", "cli")
 HERE = Path(__file__).resolve().parent
@@ -39,18 +37,6 @@ LIMITS = {  # milliseconds: alone, and beside a loop
     "sample(1000)": (150, None),
     COLD: (2500, None),
 }
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """So many processes that keep a core each, if they get one."""
-    others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for one in others:
-            one.kill()
-            one.wait()
 
 
 def environment(code: Path) -> dict[str, str]:
