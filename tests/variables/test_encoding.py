@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyorder.data.frames import as_pandas, like_input
-from anyorder.data.tables import infer, prepare
+from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, LineCodec, WarpName
 from anyorder.variables.encoding import Encoding
@@ -226,7 +226,7 @@ def test_constants() -> None:
     frame = pd.DataFrame({"x": [3.5] * 4, "n": [7] * 4, "c": ["a"] * 4, "t": pd.to_datetime(["2024-01-01T12:00"] * 4)})
     encoding = fitted(frame)
     assert_close(encoding.decode(encoding.encode(frame)[0]), frame)
-    forced = Encoding.fit(frame, infer(frame, {"x": "continuous", "n": "integer", "t": "datetime"}))
+    forced = Encoding.fit(frame, prepare(frame, {"x": "continuous", "n": "integer", "t": "datetime"})[0])
     assert [type(codec) for codec in forced.codecs] == [LineCodec, LatticeCodec, LevelCodec, LineCodec]
     assert_close(forced.decode(forced.encode(frame)[0]), frame)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from anyorder.errors import UserError
 from anyorder.variables import hints
+from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Level
 
 Series: TypeAlias = "pd.Series[Any]"
@@ -126,8 +127,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def numbers(column: Series, missing: Mask, name: str) -> Numbers:
-    """The column as float64, 0 where missing."""
+def numbers(column: Series, missing: Mask, name: str, notation: Notation | None = None) -> Numbers:
+    """The column as float64, 0 where missing; texts are read in the ``notation`` of the column."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     out = np.zeros(len(column))
@@ -136,12 +137,15 @@ def numbers(column: Series, missing: Mask, name: str) -> Numbers:
         out[known] = column.to_numpy(dtype="float64", na_value=np.nan)[known]
     elif is_text(column):
         cells = column.to_numpy(dtype=object)[known]
+        if notation is not None:
+            cells = _in_notation(cells, notation)
         try:
             out[known] = cells.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             for position, cell in zip(known.tolist(), cells, strict=True):
                 if not (_is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float | decimal.Decimal)):
-                    refuse(name, column, position, f"expected a number, got {plain(cell)!r}")
+                    form = "" if notation is None else f" such as {notation.write(1234.0)}"
+                    refuse(name, column, position, f"expected a number{form}, got {plain(cell)!r}")
             raise UserError(f"column {name!r} holds a number too large to read") from None
     elif len(known):
         refuse(name, column, known[0], f"expected a number, got {plain(column.iloc[known[0]])!r}")
@@ -153,9 +157,21 @@ def numbers(column: Series, missing: Mask, name: str) -> Numbers:
     return out
 
 
-def plain_number(value: object, marks: Sequence[str]) -> float | None:
+def _in_notation(cells: NDArray[np.object_], notation: Notation) -> NDArray[np.object_]:
+    """The texts of numbers as numbers; what is not written in the notation stays as it is."""
+    codes, different = pd.factorize(cells)
+    read = [notation.read(cell.strip()) if isinstance(cell, str) else cell for cell in different]
+    meant = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
+    table = np.empty(len(meant), dtype=object)
+    table[:] = meant
+    return table[codes]
+
+
+def plain_number(value: object, marks: Sequence[str], notation: Notation | None = None) -> float | None:
     """An ordinary finite number or the text of one; None where only :func:`numbers` can tell what it is."""
     if type(value) is str:
+        if notation is not None:
+            return None
         if any(value.strip() == mark.strip() for mark in marks):
             return None
         try:

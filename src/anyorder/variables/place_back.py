@@ -8,6 +8,7 @@ finally to Python objects.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,8 @@ from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.codecs.level import TRUTH
 from anyorder.variables.restore import written
 from anyorder.variables.schema import Kind
-from anyorder.variables.times import ZONE, text_zone, time_pattern
+from anyorder.variables.time_forms import is_iso, write_times
+from anyorder.variables.times import ISO_TIME, ZONE, text_zone, time_pattern
 
 Rows = NDArray[np.intp]
 
@@ -73,9 +75,10 @@ def _number(cell: Any) -> Any:
 
 
 def _numbers(codec: Codec, own: Series, values: Numbers) -> Series:
-    plain = codec.decode_as(dataclasses.replace(codec.variable, dtype="float64", form=""), values)
+    plain = codec.decode_as(dataclasses.replace(codec.variable, dtype="float64", form="", notation=None), values)
     if len(own) and isinstance(own.iloc[0], str):
-        return _objects([written(value) for value in plain.tolist()])
+        notation = codec.variable.notation
+        return _objects([written(value) if notation is None else notation.write(value) for value in plain.tolist()])
     whole = codec.variable.kind is Kind.INTEGER and pd.api.types.is_object_dtype(own.dtype)
     return _objects([int(value) for value in plain.tolist()]) if whole else plain
 
@@ -85,6 +88,10 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
     dtype = f"datetime64[us, {zone}]" if zone else "datetime64[us]"
     moments: Any = codec.decode_as(dataclasses.replace(codec.variable, dtype=dtype, form=""), values)
     first = own.iloc[0] if len(own) else None
+    form = codec.variable.form
+    iso = isinstance(first, str) and re.fullmatch(ISO_TIME, first.strip()) is not None
+    if not iso and not is_iso(form) and not hasattr(first, "year"):
+        return _objects(write_times(pd.DatetimeIndex(moments), form))
     if isinstance(first, str):
         clock, spelling = text_zone(own.astype(object)) if any_match(own, rf".{{11,}}{ZONE}") else ("", "")
         if clock:

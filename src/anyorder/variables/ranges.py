@@ -126,8 +126,8 @@ def end_as_number(variable: Variable, end: Any) -> float | None:
     cell: Series = pd.Series([end], index=[SINGLE], dtype=object)
     known = np.zeros(1, dtype=bool)
     if variable.kind is Kind.DATETIME:
-        return float(days(times(cell, known, variable.name, variable.zone))[0])
-    return float(numbers(cell, known, variable.name)[0])
+        return float(days(times(cell, known, variable.name, variable.zone, variable.form))[0])
+    return float(numbers(cell, known, variable.name, variable.notation)[0])
 
 
 def within_bounds(variable: Variable, said: Between) -> Between | None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from anyorder.variables.cells import Mask, Numbers, Series
 from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.time_forms import write_times
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
 EARLIEST, LATEST = -719_162, 2_932_896  # days from 1970 to the years 1 and 9999, Python's range
@@ -24,7 +25,8 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     """Numbers in the dtype of the variable's column, rounded and clipped to what it can hold."""
     dtype: Any = pd.api.types.pandas_dtype(variable.dtype)
     if variable.form == "text":
-        texts: Series = pd.Series(_objects([written(value) for value in values.tolist()], unknown), dtype=dtype)
+        write = written if variable.notation is None else variable.notation.write
+        texts: Series = pd.Series(_objects([write(value) for value in values.tolist()], unknown), dtype=dtype)
         return texts
     if dtype.kind in "iu":
         bits: Any = np.iinfo(np.dtype(getattr(dtype, "numpy_dtype", dtype)))
@@ -51,7 +53,12 @@ def times_as(variable: Variable, microseconds: NDArray[np.int64], unknown: Mask,
     if variable.form == "date":
         return pd.Series(_objects(list(column.dt.date), unknown), dtype=object)
     if variable.form:
-        return pd.Series(_objects(list(column.dt.strftime(variable.form)), unknown), dtype=variable.dtype)
+        cells = write_times(pd.DatetimeIndex(column), variable.form)
+        if pd.api.types.pandas_dtype(variable.dtype).kind in "iuf":
+            return _nullable(
+                pd.Series([int(cell) for cell in cells]), unknown, pd.api.types.pandas_dtype(variable.dtype)
+            )
+        return pd.Series(_objects(cells, unknown), dtype=variable.dtype)
     column[unknown] = pd.NaT
     restored: Series = column.astype(variable.dtype)  # "object" gives Timestamps
     return restored

@@ -31,9 +31,14 @@ from typing import Any, TypeAlias
 
 from anyorder.errors import UserError, nearest
 from anyorder.support.boundary import field
+from anyorder.support.registry import describe
+from anyorder.variables.notations import NOTATIONS, Notation
 
 Level: TypeAlias = str | int | float | bool
 """One value of a variable with levels; all of them survive JSON unchanged."""
+
+Bounds: TypeAlias = tuple[float | None, float | None]
+"""The least and the greatest number there can be; None where there is none."""
 
 Group: TypeAlias = tuple[int, ...]
 """Variables that are asked for or measured together, by index."""
@@ -71,6 +76,9 @@ LARGEST = 1e300
 MOST_VARIABLES = 1 << 18
 """As many as a grey picture of 512 x 512 has pixels. A repeated variable is one line in a file, whatever its grid."""
 
+EMPTY = "every cell is missing"
+"""Why a column without a single value is left out."""
+
 RESOLUTIONS = ("", "day", "second", "microsecond")
 
 
@@ -87,7 +95,9 @@ class Variable:
     ``atoms`` are the values that a spiked (or integer) variable often has exactly. ``bounds`` are the least and the
     greatest value of a number, None where there is none; ``declared`` says that the user gave them, not the data.
     ``step`` is the precision to which the numbers of a continuum were recorded, and to which drawn and filled ones are
-    rounded; 0 where they are not.
+    rounded; 0 where they are not. ``notation`` is how people write the numbers, where they are no plain texts of
+    numbers: "$1,204.50". ``missing`` are texts that stand for an unknown cell in this column, beside those of the
+    schema.
     ``indicates`` names the column whose absence this (boolean) variable says: see
     :mod:`anyorder.variables.missingness`.
     """
@@ -103,9 +113,11 @@ class Variable:
     ordered: bool = False
     indicates: str = ""
     atoms: tuple[float, ...] = ()
-    bounds: tuple[float | None, float | None] = (None, None)
+    bounds: Bounds = (None, None)
     declared: bool = False
     step: float = 0.0
+    notation: Notation | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind.read(self.kind))
@@ -116,6 +128,8 @@ class Variable:
         if self.resolution not in RESOLUTIONS or bool(self.resolution) != (self.kind is Kind.DATETIME):
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have the resolution {self.resolution!r}")
         self._check_line()
+        if self.notation is not None and not self.numeric:
+            raise UserError(f"{self.name!r} is {self.kind.value}, so its texts cannot be written like numbers")
         for level in (*self.levels, *self.categories):
             if not isinstance(level, str | int | float) or level != level:
                 raise UserError(f"{self.name!r}: a level must be a text, number or boolean, got {level!r:.80}")
@@ -167,7 +181,8 @@ class Variable:
         for entry in fields(self)[2:]:
             value = getattr(self, entry.name)
             if value != entry.default:
-                described[entry.name] = list(value) if isinstance(value, tuple) else value
+                plain = describe(value) if isinstance(value, Notation) else value
+                described[entry.name] = list(value) if isinstance(value, tuple) else plain
         return described
 
     @classmethod
@@ -183,6 +198,10 @@ class Variable:
                 if not isinstance(given[name], list | tuple):
                     raise UserError(f"{name!r} of a variable must be a list, got {given[name]!r}")
                 given[name] = tuple(given[name])
+        with field("notation"):
+            if "notation" in given:
+                given["notation"] = NOTATIONS.build(given["notation"])
+        given["missing"] = _texts("missing", given.get("missing", ()))
         for name in ("name", "dtype", "resolution", "zone", "form", "indicates"):
             if not isinstance(given.get(name, ""), str):
                 raise UserError(f"{name!r} of a variable must be text, got {given[name]!r}")
@@ -196,11 +215,11 @@ class Variable:
 class Schema:
     """All variables in table order, and the ``grid`` in which they lie: (variables,) for a table.
 
-    ``left_out`` names columns without a single value: there is nothing to learn about them, so they are not
-    variables, and they come back empty. ``dropped`` names columns the user left out. Both are allowed in
-    later frames and ignored. ``missing`` lists the marks, besides NaN and the empty text, that stand for an unknown
-    cell. ``alike`` says that all variables are one thing at different positions (characters, pixels); :meth:`repeat`
-    makes such a schema.
+    ``left_out`` names columns that nothing can be learned from, such as one without a single value or an id: they are
+    not variables, and come back as they are; ``why`` says of each of them what it is. ``dropped`` names columns the
+    user left out. Both are allowed in later frames and ignored. ``missing`` lists the marks, besides NaN and the empty
+    text, that stand for an unknown cell. ``alike`` says that all variables are one thing at different positions
+    (characters, pixels); :meth:`repeat` makes such a schema.
     """
 
     variables: tuple[Variable, ...]
@@ -209,6 +228,7 @@ class Schema:
     dropped: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     alike: bool = False
+    why: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.variables:
@@ -274,7 +294,8 @@ class Schema:
         if name in self._positions:
             return self._positions[name]
         if name in self.left_out:
-            raise UserError(f"column {name!r} had no values when the model was fitted, so nothing is known about it")
+            reason = dict(zip(self.left_out, self.why, strict=False)).get(name, EMPTY)
+            raise UserError(f"column {name!r} was left out when the model was fitted, so nothing is known: {reason}")
         if name in self.dropped:
             raise UserError(f"column {name!r} was dropped when the model was fitted, so nothing is known about it")
         raise UserError(f"no variable {name!r}; {nearest(name, self.names)}")
@@ -282,6 +303,7 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Plain values that :meth:`from_json` turns back into an equal schema; a repeated variable is there once."""
         lists = {name: list(getattr(self, name)) for name in ("grid", "left_out", "dropped", "missing")}
+        lists |= {"why": list(self.why)} if self.why else {}
         if self.repeated is not None:
             return {"repeat": self.repeated.to_json(), **lists}
         return {"variables": [variable.to_json() for variable in self.variables], **lists, "alike": self.alike}
@@ -289,7 +311,7 @@ class Schema:
     @classmethod
     def from_json(cls, described: Mapping[str, Any]) -> Schema:
         """The schema that :meth:`to_json` described; unknown entries and kinds are refused."""
-        entries = {"variables": Mapping, "grid": int, "left_out": str, "dropped": str, "missing": str}
+        entries = {"variables": Mapping, "grid": int, "left_out": str, "dropped": str, "missing": str, "why": str}
         once = isinstance(described, Mapping) and "repeat" in described
         needed = ("repeat", "grid") if once else ("variables",)
         given = _checked("schema", described, (*needed, *list(entries)[1:], *(() if once else ("alike",))), needed)
@@ -317,6 +339,12 @@ class Schema:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST
+
+
+def _texts(name: str, given: object) -> tuple[str, ...]:
+    if not isinstance(given, list | tuple) or not all(isinstance(item, str) for item in given):
+        raise UserError(f"{name!r} of a variable must be a list of texts, got {given!r:.80}")
+    return tuple(given)
 
 
 def _at_every_position(variable: Variable, count: int) -> tuple[Variable, ...]:

@@ -11,29 +11,36 @@ from numpy.typing import NDArray
 
 from anyorder.errors import UserError
 from anyorder.variables.cells import Mask, Numbers, Series, all_match, any_match, is_text, plain, refuse
+from anyorder.variables.time_forms import is_digits, read_times, write_times
+
+EXAMPLE = pd.DatetimeIndex(["2024-05-31 12:30:00"])
 
 ISO_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 
 
-def times(column: Series, missing: Mask, name: str, zone: str) -> pd.DatetimeIndex:
-    """The column as times of microseconds, 1970 where missing; on the clock of ``zone`` if there is one."""
+def times(column: Series, missing: Mask, name: str, zone: str, form: str = "") -> pd.DatetimeIndex:
+    """The column as times of microseconds, 1970 where missing; on the clock of ``zone`` if there is one.
+
+    ``form`` is how the times are written where they are texts or numbers: see :mod:`~anyorder.variables.time_forms`.
+    """
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
     known = np.flatnonzero(~missing)
     if column.dtype.kind == "M":
         cells: Any = pd.DatetimeIndex(column.iloc[known])
-    elif is_text(column):
+    elif is_text(column) or (column.dtype.kind in "iuf" and is_digits(form)):
         texts = column.iloc[known]
         aware = bool(zone) and any(has_zone(cell) for cell in texts.to_numpy(dtype=object))
         try:
-            cells = pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=aware)
+            cells = read_times(texts, form, utc=aware)
             bad = np.flatnonzero(cells.isna().to_numpy())
         except (TypeError, ValueError):  # times with and without a zone in one column
             raise UserError(
                 f"column {name!r}: some times have a time zone and some have none, or zones differ"
             ) from None
         if len(bad):
-            example = "expected a time such as 2024-05-01 or 2024-05-01T12:30:00"
+            own = f"{write_times(EXAMPLE, form)[0]} or " if form and form != "date" else ""
+            example = f"expected a time such as {own}2024-05-01 or 2024-05-01T12:30:00"
             refuse(name, column, int(known[bad[0]]), f"{example}, got {plain(texts.iloc[bad[0]])!r}")
         cells = pd.DatetimeIndex(cells)
     elif len(known):

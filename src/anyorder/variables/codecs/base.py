@@ -20,12 +20,12 @@ import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, plain, refuse
+from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, missing_cells, plain, plain_number, refuse
 from anyorder.variables.codecs.rarity import on_line
 from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, within_bounds
-from anyorder.variables.schema import Variable
+from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.warp import Warp
 
 DIGITS = 9  # after the point, which every step that is recognised has
@@ -99,6 +99,13 @@ class Codec(ABC):
         """What the cells say as numbers, before they are bent, and which are known: the codes, where it has levels."""
         values, known, _ = self.encode_seen(column, marks)
         return values, known
+
+    def _missing(self, column: Series, marks: Sequence[str]) -> Mask:
+        """Which cells are unknown: in a column of numbers or times words such as "N/A" are too."""
+        return unknown_cells(column, self.variable, marks)
+
+    def _plain_number(self, value: object, marks: Sequence[str]) -> float | None:
+        return plain_number(value, (*marks, *self.variable.missing), self.variable.notation)
 
     def encode_one(self, value: object, marks: Sequence[str], *, evidence: bool = False) -> float:
         """The model value of one value, from Python or as it was typed: 6, "6", "yes", "2024-05-01"."""
@@ -238,8 +245,10 @@ class Codec(ABC):
             return False
         if not isinstance(value, str | int | float | np.number):
             return False
+        notation = self.variable.notation
+        read = notation.read(value) if isinstance(value, str) and notation is not None else None
         try:
-            number = float(value)
+            number = float(value) if read is None else read
         except ValueError:
             return False
         return (low is not None and number < low) or (high is not None and number > high)
@@ -292,6 +301,12 @@ class Codec(ABC):
     def ranked_score(self, law: Law, values: Tensor) -> Numbers:
         """The continuous ranked probability score of each value, in the units of the data (days for times)."""
         return mean_pinball_loss(law, values, self.measure)
+
+
+def unknown_cells(column: Series, variable: Variable, marks: Sequence[str]) -> Mask:
+    """Which cells of the variable's column are unknown; ``marks`` are further texts for that."""
+    words = not variable.kind.has_levels or variable.kind is Kind.ATOMS
+    return missing_cells(column, (*marks, *variable.missing), words=words)
 
 
 def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:

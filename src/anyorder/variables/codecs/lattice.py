@@ -14,18 +14,8 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.variables import hints
-from anyorder.variables.cells import (
-    Mask,
-    Numbers,
-    Series,
-    missing_cells,
-    numbers,
-    plain,
-    plain_number,
-    refuse,
-    warn_of_fractions,
-)
-from anyorder.variables.codecs.base import Codec, Space, WarpName, fitted_warp, through, warp_from_json
+from anyorder.variables.cells import Mask, Numbers, Series, numbers, plain, refuse, warn_of_fractions
+from anyorder.variables.codecs.base import Codec, Space, WarpName, fitted_warp, through, unknown_cells, warp_from_json
 from anyorder.variables.codecs.line import MOST_DAYS
 from anyorder.variables.codecs.rarity import on_lattice
 from anyorder.variables.codecs.scores import Law
@@ -72,7 +62,7 @@ class LatticeCodec(Codec):
     @classmethod
     def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LatticeCodec:
         """A warp that gives the known cells of ``column`` about unit scale."""
-        missing = missing_cells(column, marks, words=True)
+        missing = unknown_cells(column, variable, marks)
         known = cls(variable, Warp.affine(0.0, 1.0), 0, 0)._numbers(column, missing)[~missing]
         start, stop = (int(known.min()), int(known.max())) if len(known) else (0, 0)
         return cls(variable, fitted_warp(known, warp, step=1.0), start, stop)
@@ -80,11 +70,11 @@ class LatticeCodec(Codec):
     def _numbers(self, column: Series, missing: Mask, *, between: bool = False) -> Numbers:
         name = self.variable.name
         if self.variable.kind is Kind.DATETIME:
-            given = days(times(column, missing, name, self.variable.zone))
+            given = days(times(column, missing, name, self.variable.zone, self.variable.form))
             given[missing] = 0.0
             expected = "a whole day, as in the table the model was fitted on"
         else:
-            given = numbers(column, missing, name)
+            given = numbers(column, missing, name, self.variable.notation)
             others = hints.kind(name, "continuous")
             expected = f"a whole number below 2**52; if others can occur, fit with {others}"
             if between:
@@ -100,17 +90,17 @@ class LatticeCodec(Codec):
 
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         """A number between two whole ones, 4.5, is never an answer, but as evidence a network can read it."""
-        missing = missing_cells(column, marks, words=True)
+        missing = self._missing(column, marks)
         units = self._numbers(column, missing, between=evidence)
         self._refuse_outside(column, missing, units)
         return np.where(missing, 0.0, through(self.warp.forward, units)), ~missing
 
     def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
-        missing = missing_cells(column, marks, words=True)
+        missing = self._missing(column, marks)
         return self._numbers(column, missing), ~missing
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
-        number = None if self.variable.kind is Kind.DATETIME else plain_number(value, marks)
+        number = None if self.variable.kind is Kind.DATETIME else self._plain_number(value, marks)
         if number is None or not number.is_integer() or abs(number) > LARGEST_WHOLE:
             return None
         if self.variable.declared and number != self.inside(np.array(number)):

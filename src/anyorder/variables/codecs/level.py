@@ -14,7 +14,7 @@ from torch import Tensor
 from anyorder.errors import UserError, nearest
 from anyorder.support.checks import inside
 from anyorder.variables import hints
-from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, distinct, key, missing_cells, numbers, plain, refuse
+from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, distinct, key, numbers, plain, refuse
 from anyorder.variables.codecs.base import Codec, Space, WarpName
 from anyorder.variables.codecs.rarity import of_points
 from anyorder.variables.codecs.scores import Law, Standing
@@ -22,10 +22,13 @@ from anyorder.variables.ranges import Between, Extent, end_as_number
 from anyorder.variables.restore import levels_as
 from anyorder.variables.schema import Kind, Level, Variable
 
-TRUTH = {
-    **dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True),
-    **dict.fromkeys(("false", "f", "no", "n", "0", "0.0"), False),
-}
+YES_NO = (
+    *(("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("1", "0"), ("1.0", "0.0"), ("on", "off")),
+    *(("wahr", "falsch"), ("ja", "nein"), ("j", "n"), ("vrai", "faux"), ("oui", "non"), ("o", "n"), ("sí", "no")),
+    *(("si", "no"), ("sì", "no"), ("sim", "não"), ("ja", "nee"), ("tak", "nie"), ("да", "нет"), ("verdadero", "falso")),
+)
+"""Pairs of words for true and false."""
+TRUTH = {yes: True for yes, _ in YES_NO} | {no: False for _, no in YES_NO}
 """Words for true and false: the only values a boolean variable may have."""
 
 
@@ -89,9 +92,8 @@ class LevelCodec(Codec):
         self, column: Series, marks: Sequence[str], *, evidence: bool = False
     ) -> tuple[Numbers, Mask, Mask]:
         """Codes (0 where there is none), which cells are known, and which hold a value that is none of the levels."""
-        missing = missing_cells(column, marks)
+        missing = self._missing(column, marks)
         if self.variable.kind is Kind.ATOMS:
-            missing |= missing_cells(column, marks, words=True)
             codes = self._nearest_atom(column, missing)
         else:
             values, where = distinct(column, missing, self.variable.name)
@@ -105,7 +107,10 @@ class LevelCodec(Codec):
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
         if not isinstance(value, str | bool | int | float):
             return None
-        if isinstance(value, str) and value.strip() in ("", *(mark.strip() for mark in marks)):
+        if isinstance(value, str) and value.strip() in (
+            "",
+            *(mark.strip() for mark in (*marks, *self.variable.missing)),
+        ):
             return None
         # Numbers of a file may be off in their last digit, and words among them may mean "unknown".
         if self.variable.kind is Kind.ATOMS and (isinstance(value, str | bool) or value not in self.variable.levels):
@@ -126,7 +131,7 @@ class LevelCodec(Codec):
 
     def _nearest_atom(self, column: Series, missing: Mask) -> Numbers:
         """The code of each number, NaN where it is none of the levels."""
-        given = numbers(column, missing, self.variable.name)
+        given = numbers(column, missing, self.variable.name, self.variable.notation)
         atoms = np.array([float(level) for level in self.variable.levels])
         order = np.argsort(atoms)
         middles = (atoms[order][1:] + atoms[order][:-1]) / 2

@@ -10,8 +10,17 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers, plain_number
-from anyorder.variables.codecs.base import Codec, Space, WarpName, deviation, fitted_warp, through, warp_from_json
+from anyorder.variables.cells import Mask, Numbers, Series, numbers
+from anyorder.variables.codecs.base import (
+    Codec,
+    Space,
+    WarpName,
+    deviation,
+    fitted_warp,
+    through,
+    unknown_cells,
+    warp_from_json,
+)
 from anyorder.variables.restore import numbers_as, times_as
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, ticks, times
@@ -44,10 +53,10 @@ class LineCodec(Codec):
     @classmethod
     def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> LineCodec:
         """A warp that gives the known cells of ``column`` about unit scale."""
-        missing = missing_cells(column, marks, words=True)
+        missing = unknown_cells(column, variable, marks)
         origin = 0
         if variable.kind is Kind.DATETIME and not missing.all():
-            known = ticks(times(column, missing, variable.name, variable.zone))[~missing]
+            known = ticks(times(column, missing, variable.name, variable.zone, variable.form))[~missing]
             origin = int(known.min()) // MICROSECONDS_PER_DAY * MICROSECONDS_PER_DAY
         blank = cls(variable, Warp.affine(0.0, 1.0), origin)
         step = 1 / 86_400 if variable.resolution == "second" else None
@@ -57,8 +66,9 @@ class LineCodec(Codec):
 
     def _numbers(self, column: Series, missing: Mask) -> Numbers:
         if self.variable.kind is not Kind.DATETIME:
-            return numbers(column, missing, self.variable.name)
-        instants = ticks(times(column, missing, self.variable.name, self.variable.zone))
+            return numbers(column, missing, self.variable.name, self.variable.notation)
+        own = self.variable
+        instants = ticks(times(column, missing, own.name, own.zone, own.form))
         return (instants - self.origin) / MICROSECONDS_PER_DAY
 
     @property
@@ -71,11 +81,11 @@ class LineCodec(Codec):
         return np.where(known, through(self.warp.forward, units), 0.0), known
 
     def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
-        missing = missing_cells(column, marks, words=True)
+        missing = self._missing(column, marks)
         return self._numbers(column, missing), ~missing
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
-        number = None if self.variable.kind is Kind.DATETIME else plain_number(value, marks)
+        number = None if self.variable.kind is Kind.DATETIME else self._plain_number(value, marks)
         if number is None or (self.variable.declared and number != self.inside(np.array(number))):
             return None
         return float(through(self.warp.forward, np.array([number]))[0])

@@ -17,8 +17,8 @@ import pandas as pd
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import Mask, Numbers, Series, missing_cells, numbers, plain_number
-from anyorder.variables.codecs.base import Codec, Space, WarpName
+from anyorder.variables.cells import Mask, Numbers, Series, numbers
+from anyorder.variables.codecs.base import Codec, Space, WarpName, unknown_cells
 from anyorder.variables.codecs.line import LineCodec
 from anyorder.variables.codecs.rarity import of_points, on_line
 from anyorder.variables.codecs.scores import Law
@@ -45,8 +45,8 @@ class SpikedCodec(Codec):
     @classmethod
     def fit(cls, column: Series, variable: Variable, marks: Sequence[str], warp: WarpName) -> SpikedCodec:
         """A warp for the continuum alone; each atom counts once, so that it lies within the warp's range."""
-        missing = missing_cells(column, marks, words=True)
-        known = numbers(column, missing, variable.name)[~missing]
+        missing = unknown_cells(column, variable, marks)
+        known = numbers(column, missing, variable.name, variable.notation)[~missing]
         apart = known[~np.isin(known, variable.atoms)]
         once: Series = pd.Series(np.concatenate([apart, np.array(variable.atoms)]))
         return cls(variable, LineCodec.fit(once, variable, (), warp))
@@ -65,13 +65,13 @@ class SpikedCodec(Codec):
 
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         values, known = self.line.encode(column, marks, evidence=evidence)
-        return self._apart(values, numbers(column, ~known, self.variable.name), known), known
+        return self._apart(values, numbers(column, ~known, self.variable.name, self.variable.notation), known), known
 
     def cells(self, column: Series, marks: Sequence[str]) -> tuple[Numbers, Mask]:
         return self.line.cells(column, marks)
 
     def _encode_plain(self, value: object, marks: Sequence[str]) -> float | None:
-        number, model = plain_number(value, marks), self.line._encode_plain(value, marks)
+        number, model = self._plain_number(value, marks), self.line._encode_plain(value, marks)
         if number is None or model is None:
             return None
         return float(self._apart(np.array([model]), np.array([number]), np.ones(1, dtype=bool))[0])

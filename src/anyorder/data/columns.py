@@ -1,0 +1,389 @@
+"""What one column is taken for, and why: the first reading that fits all of its cells.
+
+Texts are tried as true and false, plain numbers, times, numbers as people write them, dates as people write them, words
+with an order, and names, in this order. A column that nothing can be learned from (an id, free text) is left out.
+A kind that the user declares is taken literally.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
+from anyorder.data.number_columns import number_variable
+from anyorder.data.time_columns import real_times, time_variable
+from anyorder.errors import UserError
+from anyorder.variables import hints
+from anyorder.variables.cells import (
+    LEADING_ZERO,
+    NUMBER,
+    Mask,
+    Numbers,
+    Series,
+    all_match,
+    any_match,
+    is_text,
+    missing_cells,
+    numbers,
+)
+from anyorder.variables.notations import Notation, find_notation
+from anyorder.variables.notations.number import NumberNotation
+from anyorder.variables.scales import in_known_order
+from anyorder.variables.schema import EMPTY, Kind, Variable
+from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
+from anyorder.variables.times import EXAMPLE, ISO_TIME
+
+MARKS = frozenset(
+    (
+        *("?", "??", "-", "--", "---", ".", "..", "...", "/", "\\n", "\N{EN DASH}", "\N{EM DASH}", "*"),
+        *("n/a", "na", "n.a.", "n.a", "n/d", "n.d.", "nd", "#n/a", "#na", "nan", "null", "none", "nil", "<na>", "nat"),
+        *("unknown", "unk", "missing", "not available", "not applicable", "not known", "no data", "no answer"),
+        *("tbd", "tba", "tbc", "(blank)", "blank", "empty", "(null)", "(none)", "undefined", "pending", "withheld"),
+        *("#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "error", "err"),
+        *(
+            "unbekannt",
+            "k.a.",
+            "k. a.",
+            "keine angabe",
+            "fehlt",
+            "inconnu",
+            "desconocido",
+            "s/d",
+            "sin dato",
+            "onbekend",
+        ),
+    )
+)
+"""Words and signs that people put where a number or a time is unknown."""
+LEVEL_MARKS = frozenset(
+    ("?", "??", "n/a", "n.a.", "n.a", "#n/a", "#na", "nan", "null", "<na>", "(blank)", "(null)", "\\n", "--", "---")
+) | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"}
+"""Those among them that are no level in a column of names either."""
+MOST_ODD, ODD_SHARE = 5, 0.05
+"""So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
+FEW = 20
+"""Below so many rows nothing is said about a column from how its numbers are spread."""
+SAMPLE = 2_000
+ID_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$|(?-i:[a-z](?:ID|Id)$)"
+    r"|^unnamed: \d+$|^column \d+$"
+)
+PHONE_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|cell|fax|telefon|handy)(?:$|[\s_.-])|phone$")
+POST_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:zip|postcode|postal|plz|postleitzahl|cap|cep)(?:$|[\s_.-])|zip[_ ]?code|post[_ ]?code"
+)
+TIME_NAME = re.compile(r"(?i)time|date|epoch|stamp|created|updated|modified|_at$|_ts$|^ts$|unix|zeit|datum")
+EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12)}
+"""Between 1979 and 2103."""
+
+
+@dataclass(frozen=True)
+class Understood:
+    """One column: its variable (None if it is left out), what it was taken for or why it is left out.
+
+    ``doubts`` are things that the user should know: what else the cells could mean, words taken for unknown. ``remedy``
+    says how to have it otherwise, in Python and at the command line.
+    """
+
+    name: str
+    variable: Variable | None
+    why: str
+    doubts: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+def understand(
+    name: str,
+    column: Series,
+    forced: Kind | None = None,
+    marks: Sequence[str] = (),
+    order: Sequence[object] = (),
+    *,
+    decimal_comma: bool = False,
+) -> Understood:
+    """What this column is, or is declared to be."""
+    missing = missing_cells(column, marks)
+    if missing.all():
+        return Understood(name, None, EMPTY)
+    if order and forced not in (None, Kind.ORDINAL, Kind.CATEGORICAL):
+        raise UserError(f"levels were given for {name!r}, so it is ordinal or categorical, not {forced.value}")
+    if order:
+        return _levels(name, column, missing, marks, forced or Kind.ORDINAL, order)
+    reader = _Reader(name, column, missing, marks, decimal_comma)
+    return reader.declared(forced) if forced is not None else reader.found()
+
+
+class _Reader:
+    """The readings of one column, tried in turn."""
+
+    def __init__(self, name: str, column: Series, missing: Mask, marks: Sequence[str], decimal_comma: bool) -> None:
+        self.name, self.column, self.missing, self.marks = name, column, missing, tuple(marks)
+        self.decimal_comma = decimal_comma
+        self.texts = self._holds_texts()
+
+    def _holds_texts(self) -> bool:
+        column = self.column
+        if isinstance(column.dtype, pd.CategoricalDtype) or not is_text(column):
+            return False
+        if not pd.api.types.is_object_dtype(column.dtype):
+            return True
+        return pd.api.types.infer_dtype(column[~self.missing]) == "string"
+
+    def found(self) -> Understood:
+        """The first reading that fits."""
+        if self.texts:
+            return self._text_column()
+        column, dtype = self.column, self.column.dtype
+        if isinstance(dtype, pd.CategoricalDtype):
+            kind = Kind.ORDINAL if column.cat.ordered else Kind.CATEGORICAL
+            return self._as_levels(kind, "a category of pandas" + (" with an order" if column.cat.ordered else ""))
+        if dtype.kind == "b":
+            return Understood(self.name, boolean_variable(self.name, column, self.missing), "true or false")
+        if dtype.kind == "M":
+            return self._times("times")
+        if dtype.kind in "iuf":
+            return self._number_column()
+        if not is_text(column):
+            raise UserError(
+                f"column {self.name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
+                f"Convert it, or leave it out with {hints.drop(self.name)}"
+            )
+        inside = pd.api.types.infer_dtype(column[~self.missing])
+        if inside in ("integer", "floating", "mixed-integer-float", "decimal"):
+            return self._numbers("numbers")
+        if inside == "boolean":
+            return Understood(self.name, boolean_variable(self.name, column, self.missing), "true or false")
+        if inside in ("date", "datetime", "datetime64"):
+            return self._times("times")
+        return self._as_levels(Kind.CATEGORICAL, "values of several types, taken for names")
+
+    def declared(self, kind: Kind) -> Understood:
+        """The column as the user says it is."""
+        name, column = self.name, self.column
+        if kind is Kind.BOOLEAN:
+            return Understood(name, boolean_variable(name, column, self.missing), "declared")
+        if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
+            return _levels(name, column, self.missing, self.marks, kind, (), "declared")
+        own, missing = self._without_odd(self._unknown())
+        if missing.all():
+            raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
+        if kind is Kind.DATETIME:
+            form = self._time_form(missing)
+            variable = time_variable(name, column, missing, declared=True, form=form.pattern if form else "")
+            return self._with(variable, "declared", own, _other_order(form))
+        notation = None
+        if self.texts and not all_match(column[~missing], NUMBER):
+            notation = find_notation(self._different(missing), decimal_comma=self.decimal_comma)
+        return self._with(number_variable(name, column, missing, kind, notation), "declared", own)
+
+    # Columns of texts.
+
+    def _text_column(self) -> Understood:
+        known = self.column[~self.missing]
+        if all_match(known, r"(?i:true|false)") and known.nunique() <= 2:
+            return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
+        unknown = self._unknown()
+        if not unknown.all():
+            for own, missing in (((), unknown), self._without_odd(unknown)):
+                if (read := self._as_numbers_or_times(missing, own)) is not None:
+                    return read
+        return self._words()
+
+    def _unknown(self) -> Mask:
+        """Which cells are unknown among numbers or times."""
+        return missing_cells(self.column, self.marks, words=True)
+
+    def _without_odd(self, unknown: Mask) -> tuple[tuple[str, ...], Mask]:
+        """Words that people put for unknown, or a few others among many numbers; and which cells are unknown then."""
+        if not self.texts:
+            return (), unknown
+        known = self.column[~unknown].str.strip()
+        counts = known.value_counts()
+        different = pd.Series(counts.index, dtype="str")
+        wordlike = ~different.str.contains(r"\d", regex=True)
+        common = different.str.casefold().isin(list(MARKS))
+        odd = [text for text, is_word in zip(different, wordlike | common, strict=True) if is_word]
+        strange = [text for text in odd if text.casefold() not in MARKS]
+        if len(strange) > MOST_ODD or counts.reindex(strange).sum() > ODD_SHARE * len(known):
+            odd = [text for text in odd if text not in strange]
+        return tuple(odd), unknown | missing_cells(self.column, tuple(odd))
+
+    def _different(self, missing: Mask) -> list[str]:
+        return [str(text) for text in self.column[~missing].str.strip().unique()]
+
+    def _as_numbers_or_times(self, missing: Mask, own: tuple[str, ...]) -> Understood | None:
+        if missing.all():
+            return None
+        sure = self.column[~missing]
+        if all_match(sure, NUMBER) and any_match(sure, r".*\d.*"):
+            if any_match(sure, LEADING_ZERO):
+                return None
+            form = self._time_form(missing) if all_match(sure, r"\d{8}|\d{14}") else None
+            if form:
+                return self._times("", missing, own, form)
+            return self._numbers("numbers", missing, own, self._plain_form(missing))
+        if all_match(sure, ISO_TIME) and real_times(sure):
+            return self._times("times", missing, own)
+        different = self._different(missing)
+        few = different[:: max(1, len(different) // SAMPLE)]  # most columns that fail do so at once
+        if find_notation(few, decimal_comma=self.decimal_comma) is not None:
+            notation = find_notation(different, decimal_comma=self.decimal_comma)
+            if notation is not None:
+                return self._numbers(notation.meaning, missing, own, notation)
+        form = find_time_form(few) and find_time_form(different)
+        return self._times("", missing, own, form) if form else None
+
+    def _plain_form(self, missing: Mask) -> Notation | None:
+        """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
+        form = NumberNotation.find(self._different(missing))
+        known = form is not None and form.fixed and bool(form.places or form.exponent)
+        return replace(form, either=False) if form is not None and known else None
+
+    def _time_form(self, missing: Mask) -> TimeForm | None:
+        return find_time_form(self._different(missing)) if self.texts else None
+
+    def _words(self) -> Understood:
+        """Yes and no, words with an order, names, or nothing to learn from."""
+        own = self._level_marks()
+        missing = missing_cells(self.column, (*self.marks, *own))
+        if missing.all():
+            return Understood(self.name, None, "nothing but marks for unknown cells")
+        different = self._different(missing)
+        if in_words(different):
+            variable = boolean_variable(self.name, self.column, missing)
+            return self._with(variable, "yes or no", own)
+        if len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
+            read = _levels(
+                self.name, self.column, missing, (*self.marks, *own), Kind.ORDINAL, (), "words with an order"
+            )
+            assert read.variable is not None
+            said = f"levels from {order[0]!r} to {order[-1]!r}"
+            remedy = hints.kind(self.name, "categorical")
+            return replace(self._with(read.variable, said, own), remedy=remedy)
+        reason = unlearnable(self.column[~missing])
+        if reason:
+            return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
+        said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} names"
+        variable = level_variable(self.name, self.column, missing)
+        return self._with(variable, said, own)
+
+    def _level_marks(self) -> tuple[str, ...]:
+        """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""
+        different = [text for text in self._different(self.missing) if len(text) <= 8]
+        found = [text for text in different if text.casefold() in LEVEL_MARKS]
+        codes = [text for text in different if len(text) == 2 and text.isupper() and text != "NA"]
+        if not codes:
+            found += [text for text in different if text in ("NA", "na")]
+        if "+" not in different:
+            found += [text for text in different if text == "-"]
+        return tuple(found) if len(found) < len(self._different(self.missing)) else ()
+
+    # Columns of numbers.
+
+    def _number_column(self) -> Understood:
+        missing, name = self._unknown(), self.name
+        values = numbers(self.column, missing, name)[~missing]
+        whole = bool((values == np.rint(values)).all())
+        if whole and len(values) > FEW:
+            distinct = len(np.unique(values)) == len(values)
+            if distinct and _runs(values) and (ID_NAME.search(name) or name.strip() in ("", "index")):
+                return Understood(name, None, "a running number", remedy=hints.kind(name, "integer"))
+            if distinct and (ID_NAME.search(name) or PHONE_NAME.search(name)) and values.min() >= 0:
+                return Understood(
+                    name, None, "a different number in every row, by name an id", remedy=hints.kind(name, "integer")
+                )
+            if PHONE_NAME.search(name) and values.min() >= 1e5:
+                return Understood(name, None, "phone numbers", remedy=hints.kind(name, "categorical"))
+            if POST_NAME.search(name) and values.min() >= 100:
+                return self._postcodes(values)
+            form = _digits_form(name, values)
+            if form:
+                return self._times("", missing, (), TimeForm(form))
+        return self._numbers("numbers", missing)
+
+    def _postcodes(self, values: Numbers) -> Understood:
+        different = len(np.unique(values))
+        if different > MOST_LEVELS or different * 2 > len(values):
+            return Understood(self.name, None, "postcodes that hardly repeat", remedy=hints.kind(self.name, "integer"))
+        read = self._as_levels(Kind.CATEGORICAL, "postcodes, taken for names")
+        return replace(read, remedy=hints.kind(self.name, "integer"))
+
+    # What was found.
+
+    def _numbers(
+        self, said: str, missing: Mask | None = None, own: tuple[str, ...] = (), notation: Notation | None = None
+    ) -> Understood:
+        missing = self._unknown() if missing is None else missing
+        variable = number_variable(self.name, self.column, missing, None, notation)
+        if variable is None:
+            return self._as_levels(Kind.CATEGORICAL, "long numbers that repeat, taken for names")
+        doubts = (notation.doubt,) if notation is not None and notation.doubt else ()
+        return self._with(variable, said, own, doubts)
+
+    def _times(
+        self, said: str, missing: Mask | None = None, own: tuple[str, ...] = (), form: TimeForm | None = None
+    ) -> Understood:
+        missing = self._unknown() if missing is None else missing
+        pattern = form.pattern if form else ""
+        variable = time_variable(self.name, self.column, missing, declared=False, form=pattern)
+        if variable is None:
+            return self._as_levels(Kind.CATEGORICAL, "one time only: there is nothing to learn")
+        said = said or f"times written like {write_times(EXAMPLE, pattern)[0]}"
+        return self._with(variable, said, own, _other_order(form))
+
+    def _as_levels(self, kind: Kind, said: str) -> Understood:
+        return _levels(self.name, self.column, self.missing, self.marks, kind, (), said)
+
+    def _with(self, variable: Variable | None, said: str, own: Sequence[str], doubts: Sequence[str] = ()) -> Understood:
+        """The reading, with the words that it takes for unknown."""
+        if variable is None:
+            raise AssertionError("a declared kind always has a variable")
+        own = tuple(text for text in own if text)
+        strange = [text for text in own if text.casefold() not in MARKS]
+        if strange:
+            shown = ", ".join(map(repr, strange))
+            doubts = (*doubts, f"{shown} {'is' if len(strange) == 1 else 'are'} taken for unknown")
+        return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
+
+
+def _levels(
+    name: str,
+    column: Series,
+    missing: Mask,
+    marks: Sequence[str],
+    kind: Kind,
+    order: Sequence[object],
+    said: str = "levels in the order given",
+) -> Understood:
+    return Understood(name, level_variable(name, column, missing, kind, order), said)
+
+
+def _other_order(form: TimeForm | None) -> tuple[str, ...]:
+    if form is None or not form.other:
+        return ()
+    first = "month" if form.pattern.index("m") < form.pattern.index("d") else "day"
+    second = "day" if first == "month" else "month"
+    return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)
+
+
+def _runs(values: Numbers) -> bool:
+    """Whether the numbers count up or down by one."""
+    steps = np.diff(values)
+    return bool(len(steps) and (np.abs(steps) == 1).all() and (steps == steps[0]).all())
+
+
+def _digits_form(name: str, values: Numbers) -> str:
+    """The form of times that are written as whole numbers; empty where they are none."""
+    if values.min() >= 1.9e7 and values.max() < 2.1e7 and len(np.unique(values)) > 1:
+        texts = [str(int(value)) for value in np.unique(values)]
+        form = find_time_form(texts)
+        return form.pattern if form else ""
+    for form_name, (low, high) in EPOCH.items():
+        if low <= values.min() and values.max() < high and TIME_NAME.search(name):
+            return form_name
+    return ""

@@ -1,0 +1,129 @@
+"""What a column of levels is: yes and no, words with an order, or names; and what is too many of them to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from anyorder.errors import UserError, nearest
+from anyorder.variables import hints
+from anyorder.variables.cells import Mask, Series, all_match, distinct, in_order, plain, refuse
+from anyorder.variables.codecs.level import TRUTH, YES_NO
+from anyorder.variables.scales import in_known_order
+from anyorder.variables.schema import Kind, Level, Variable
+
+MOST_LEVELS = 1000
+FEW_TEXTS = 20
+"""Up to here a text column with a new text in every row may still be a small table, not an id."""
+MOSTLY, HALF = 0.9, 0.5
+"""The shares of different texts from which on they are names, and (if they are long) free text."""
+SENTENCE = 4.0
+"""So many words on average make a text a sentence."""
+MANY = 10_000
+"""Texts that are looked at to tell what they are."""
+PATTERNS = (
+    (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\{[0-9a-f-]{36}\}", "ids (UUIDs)"),
+    (r"(?i)(?:0x)?[0-9a-f]{16,128}", "ids (hashes)"),
+    (r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}", "addresses of e-mail"),
+    (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "addresses of web pages"),
+    (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
+    (r"\+?\(?\d[\d ()/.-]{5,}\d", "phone numbers or ids"),
+    (r"-?\d{1,3}\.\d+[,; ]\s*-?\d{1,3}\.\d+", "coordinates, two numbers in one cell: split them into two columns"),
+    (r"(?i)[a-z]{0,6}[-_#/ ]?\d+(?:[-_/]\w+)*", "ids"),
+)
+"""What texts that never repeat are called, by their form."""
+
+
+def boolean_variable(name: str, column: Series, missing: Mask) -> Variable:
+    """A column of true and false, in one spelling."""
+    levels, codes = distinct(column, missing, name)
+    meanings = [TRUTH.get(str(level).strip().casefold()) for level in levels]
+    for code, meaning in enumerate(meanings):
+        row = int(np.flatnonzero(~missing)[np.argmax(codes == code)])
+        if meaning is None:
+            refuse(name, column, row, f"expected true/false, yes/no or 1/0, got {levels[code]!r}; not a boolean column")
+        if meaning in meanings[:code]:
+            twin = levels[meanings.index(meaning)]
+            refuse(
+                name, column, row, f"{levels[code]!r} and {twin!r} mean the same; a boolean column needs one spelling"
+            )
+    ordered = [level for _, level in sorted(zip(map(bool, meanings), levels, strict=True), key=lambda pair: pair[0])]
+    return _with_levels(name, Kind.BOOLEAN, column, ordered)
+
+
+def level_variable(
+    name: str, column: Series, missing: Mask, kind: Kind = Kind.CATEGORICAL, order: Sequence[object] = ()
+) -> Variable:
+    """A column of names, or of levels with an order: the one given, a known one, else that of numbers and letters."""
+    levels, codes = distinct(column, missing, name)
+    texts = all(isinstance(level, str) for level in levels)
+    if len(levels) > MOST_LEVELS:
+        other = "merge rare values first" if texts else f"use {hints.kind(name, 'continuous')}"
+        raise UserError(
+            f"column {name!r} has {len(levels)} different values, more than {MOST_LEVELS} categories; "
+            f"leave it out with {hints.drop(name)}, or {other}"
+        )
+    wild = [level for level in levels if isinstance(level, float) and not np.isfinite(level)]
+    if wild:
+        row = int(np.flatnonzero(~missing)[np.argmax(codes == levels.index(wild[0]))])
+        refuse(name, column, row, f"expected a finite number, got {wild[0]}; clear the cell if it is unknown")
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        levels = in_order(levels)
+        if kind is Kind.ORDINAL and not order and texts:
+            levels = list(in_known_order([str(level) for level in levels]) or levels)
+    if order:
+        levels = _in_given_order(name, levels, order)
+    return _with_levels(name, kind, column, levels)
+
+
+def _in_given_order(name: str, levels: Sequence[Level], order: Sequence[object]) -> list[Level]:
+    """The levels in the order that the user gave, and those of the user that do not occur."""
+    said = [plain(level) for level in order]
+    by_text = {str(level): level for level in levels}
+    absent = [level for level in levels if str(level) not in {str(one) for one in said}]
+    if absent:
+        raise UserError(
+            f"levels of {name!r}: {absent[0]!r} occurs in the column but not in the order given; "
+            f"{nearest(absent[0], list(map(str, said)), noun='levels given')}"
+        )
+    return [by_text.get(str(level), level) for level in said]
+
+
+def in_words(texts: Sequence[str]) -> bool:
+    """Whether these different texts are one word for yes and one for no."""
+    words = {text.strip().casefold() for text in texts}
+    return len(texts) == 2 and any(words == set(pair) for pair in YES_NO)
+
+
+def unlearnable(texts: Series) -> str:
+    """Why nothing can be learned from the known texts of a column; empty if something can."""
+    different = texts.unique()
+    if len(texts) <= FEW_TEXTS or (len(different) < MOSTLY * len(texts) and len(different) <= MOST_LEVELS):
+        return _free_text(texts, len(different)) if len(texts) > FEW_TEXTS else ""
+    sample = pd.Series(different[:MANY], dtype="str").str.strip()
+    for pattern, noun in PATTERNS:
+        if all_match(sample, pattern):
+            return noun
+    if said := _free_text(texts, len(different)):
+        return said
+    if len(different) == len(texts):
+        return "a different text in every row, like a name or an id"
+    if len(different) >= MOSTLY * len(texts):
+        return "a different text in nearly every row, like a name or an id"
+    return f"{len(different):,} different texts, more than {MOST_LEVELS:,}"
+
+
+def _free_text(texts: Series, different: int) -> str:
+    words = texts.iloc[:MANY].str.count(r"\S+").mean()
+    return "free text" if different > HALF * len(texts) and words >= SENTENCE else ""
+
+
+def _with_levels(name: str, kind: Kind, column: Series, levels: Sequence[Level]) -> Variable:
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        zone = str(getattr(column.dtype, "tz", None) or "")
+        return Variable(name, kind, tuple(levels), dtype=str(column.dtype), zone=zone)
+    categories = tuple(plain(category) for category in column.cat.categories)
+    ordered = bool(column.cat.ordered)
+    return Variable(name, kind, tuple(levels), dtype="category", categories=categories, ordered=ordered)

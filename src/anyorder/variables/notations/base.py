@@ -1,0 +1,50 @@
+"""The contract of a notation: how people write the numbers of a column, and how to write new ones in the same way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+
+class Notation(ABC):
+    """Texts of one column <-> numbers.
+
+    A new one is one new file in this package: a frozen dataclass whose fields are plain values, which go into a model
+    file as JSON. Texts come without surrounding spaces. What :meth:`write` writes, :meth:`read` reads back.
+    """
+
+    name: ClassVar[str]
+    priority: ClassVar[int] = 0
+    """Notations with more are tried first."""
+
+    @classmethod
+    @abstractmethod
+    def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
+        """The notation of this kind in which all these different texts are written; None if there is none.
+
+        ``decimal_comma``: the file leaves room for decimal commas, so that ``1,234`` more likely is one.
+        """
+
+    @abstractmethod
+    def read(self, text: str) -> float | None:
+        """The number that is meant; None where the text is not written in this notation."""
+
+    @abstractmethod
+    def write(self, value: float) -> str:
+        """The text for a number, rounded to what the notation can say."""
+
+    @property
+    @abstractmethod
+    def meaning(self) -> str:
+        """What the column holds, in a few words for people: "an amount in $", "a time of day"."""
+
+    @property
+    def doubt(self) -> str:
+        """What else the texts could mean, where they leave that open; empty where they do not."""
+        return ""
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The least and the greatest number that can be meant."""
+        return None, None

@@ -1,0 +1,312 @@
+"""Numbers with signs around them: $1,204.50, 64,3, 12 %, 3.5mm, (1,200), 1.2M."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self, final
+
+from anyorder.errors import UserError
+from anyorder.variables.notations.base import Notation
+
+CODES = frozenset(
+    (
+        *("USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "NZD", "CNY", "RMB", "INR", "BRL", "MXN", "SEK", "NOK"),
+        *("DKK", "PLN", "CZK", "HUF", "RON", "TRY", "RUB", "ZAR", "KRW", "SGD", "HKD", "TWD", "THB", "IDR", "MYR"),
+        *("PHP", "VND", "ILS", "AED", "SAR", "EGP", "NGN", "KES", "ARS", "CLP", "COP", "PEN", "UAH", "ISK", "BGN"),
+    )
+)
+"""Codes of currencies, which stand before or after an amount."""
+WORDS = frozenset(
+    (
+        *("US$", "A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$", "R$", "kr", "Kr", "kr.", "zł", "Kč", "Ft", "lei", "RM"),
+        *("Rs", "Rs.", "Fr.", "SFr.", "Fr", "руб.", "руб", "S/", "Rp", "R"),
+    )
+)
+SIGNS = "$€£¥₹₽₩₺₴₦₫₱₪฿¢₡₲₵₸₼₾"
+MINUS = r"\-" + "\N{MINUS SIGN}\N{EN DASH}"  # for a class of a regular expression
+SPACES = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
+APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}"
+SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ","))
+"""Between thousands, and before the fraction; any kind of space is a space, any apostrophe an apostrophe."""
+SHORT = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "Mio": 1e6, "Mio.": 1e6, "Mrd": 1e9, "Mrd.": 1e9}
+SAME_LENGTH = 7
+"""Groups of digits that are all of this length or longer, and never the same, are phone numbers and not amounts."""
+MOST_PLACES = 12
+
+_PARTS = re.compile(
+    rf"(?P<open>\()?\s*(?P<minus>[+{MINUS}])?\s*(?P<prefix>[^\d\s.,()+{MINUS}{APOSTROPHES}][^\d()+{MINUS}]{{0,4}}?)??\s*"
+    rf"(?P<inner>[{MINUS}])?\s*(?P<body>\d[\d.,{SPACES}{APOSTROPHES}]*\d|\d|[.,]\d+)(?P<exponent>[eE][+-]?\d{{1,3}})?"
+    rf"(?P<gap>\s*)(?P<suffix>[^\d\s()+{MINUS}][^\d()]{{0,14}}?)??\s*(?P<trailing>-)?\s*(?P<close>\))?"
+)
+_UNIT = re.compile(r"[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}")
+
+
+@final
+@dataclass(frozen=True)
+class NumberNotation(Notation):
+    """Digits with a sign of money or a unit beside them, separators between them, and a way to write negative ones.
+
+    ``prefix`` and ``suffix`` hold the spaces beside them too. ``places`` are the digits after the ``decimal`` sign, at
+    most; with ``fixed`` always so many. ``indian``: lakhs and crores (1,23,456). ``negative`` is "-" before all, "$-"
+    after the prefix, "()" around, or "1-" behind, and ``minus`` the sign itself. ``plural``: the unit has an s but
+    for 1. ``short``: thousands and millions are written 1.2k, 1.2M. ``either``: the one kind of separator could mean
+    the other thing too. ``exponent``: the letter of scientific notation, if all numbers are in it.
+    """
+
+    name: ClassVar[str] = "number"
+
+    prefix: str = ""
+    suffix: str = ""
+    thousands: str = ""
+    decimal: str = "."
+    places: int = 0
+    fixed: bool = True
+    negative: str = "-"
+    indian: bool = False
+    plural: bool = False
+    short: str = ""
+    either: bool = False
+    exponent: str = ""
+    minus: str = "-"
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (".", ",") or len(self.thousands) > 1 or self.thousands == self.decimal:
+            raise UserError(f"a number cannot have {self.thousands!r} between thousands and {self.decimal!r} after")
+        if not 0 <= self.places <= MOST_PLACES or self.negative not in ("-", "$-", "()", "1-"):
+            raise UserError(f"no such way to write numbers: places={self.places!r}, negative={self.negative!r}")
+
+    @classmethod
+    def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
+        found = [_PARTS.fullmatch(text) for text in texts]
+        parts = [each for each in found if each is not None]
+        if not parts or len(parts) < len(texts) or any(bool(each["open"]) != bool(each["close"]) for each in parts):
+            return None
+        prefix = _one_spelling([each["prefix"] or "" for each in parts])
+        unit = _unit([(each["suffix"] or "").strip() for each in parts])
+        if prefix is None or unit is None or (prefix and not _is_money(prefix)):
+            return None
+        suffix, plural, short = unit
+        if suffix and not (_is_money(suffix) or _UNIT.fullmatch(suffix)):
+            return None
+        bodies = [_plain_spaces(each["body"]) for each in parts]
+        money = _is_money(prefix) or _is_money(suffix)
+        separators = _separators(bodies, decimal_comma=decimal_comma, money=money)
+        if separators is None or (separators[0] == " " and not (prefix or suffix) and _like_phone_numbers(bodies)):
+            return None
+        thousands, decimal, either = separators
+        exponents = {(each["exponent"] or "")[:1] for each in parts}
+        if len(exponents) > 1 and "" not in exponents:
+            return None
+        if any(body.startswith("0") and len(body) > 1 and body[1].isdigit() for body in bodies):
+            return None  # a postcode, an article number
+        places = [len(body.partition(decimal)[2]) for body in bodies]
+        if max(places) > MOST_PLACES:
+            return None
+        negative = "-"
+        for each in parts:
+            if each["open"]:
+                negative = "()"
+            elif each["trailing"]:
+                negative = "1-"
+            elif each["inner"] and each["prefix"]:
+                negative = "$-"
+        gap = Counter(each["gap"] for each in parts if each["suffix"]).most_common(1)
+        between = Counter(_after(each, "prefix") for each in parts if each["prefix"]).most_common(1)
+        return cls(
+            prefix + (between[0][0] if between else ""),
+            (gap[0][0] if gap else "") + suffix,
+            _as_written(thousands, parts),
+            decimal,
+            max(places),
+            min(places) == max(places),
+            negative,
+            thousands == "," and any(re.match(r"\d{1,2}(,\d\d)+,\d{3}", body) for body in bodies),
+            plural,
+            short,
+            either,
+            exponents.pop() if len(exponents) == 1 else "",
+            next((sign for each in parts for sign in (each["minus"], each["inner"]) if sign and sign != "+"), "-"),
+        )
+
+    @cached_property
+    def _body(self) -> re.Pattern[str]:
+        return _body_pattern(_plain_spaces(self.thousands), self.decimal)
+
+    def read(self, text: str) -> float | None:
+        parts = _PARTS.fullmatch(text.strip())
+        if parts is None:
+            return _plain(text)
+        prefix, suffix = parts["prefix"] or "", (parts["suffix"] or "").strip()
+        body, times = _plain_spaces(parts["body"]), 1.0
+        if self.short and suffix in SHORT:
+            times, suffix = SHORT[suffix], ""
+        if prefix not in ("", self.prefix.strip()) or not self._is_unit(suffix):
+            return None
+        if bool(parts["open"]) != bool(parts["close"]):
+            return None
+        if not self._body.fullmatch(body):
+            return None if prefix or suffix else _plain(text)
+        digits = body.replace(_plain_spaces(self.thousands), "") if self.thousands else body
+        value = float(digits.replace(self.decimal, ".") + (parts["exponent"] or "")) * times
+        below = bool(parts["open"]) or bool(parts["trailing"]) or bool(parts["inner"])
+        below = below or (parts["minus"] is not None and parts["minus"] != "+")
+        return (-value if below else value) if math.isfinite(value) else None
+
+    def _is_unit(self, suffix: str) -> bool:
+        own = self.suffix.strip()
+        return suffix in ("", own) or (self.plural and suffix + "s" == own)
+
+    def write(self, value: float) -> str:
+        below, size, ending = value < 0, abs(value), ""
+        if self.short:
+            ending = next((sign for sign in self.short.split() if size >= SHORT[sign]), "")
+            size /= SHORT.get(ending, 1.0)
+        digits = f"{size:.{self.places}{self.exponent or 'f'}}"
+        if not self.fixed and self.places and not self.exponent:
+            digits = digits.rstrip("0").rstrip(".")
+        if not digits.strip("0."):
+            below = False
+        whole, _, fraction = digits.partition(".")
+        body = (whole if self.exponent else self._grouped(whole)) + (self.decimal + fraction if fraction else "")
+        suffix = self.suffix[:-1] if self.plural and digits == "1" else self.suffix
+        suffix = ending + suffix if self.short else suffix
+        if not below:
+            return f"{self.prefix}{body}{suffix}"
+        if self.negative == "()":
+            return f"({self.prefix}{body}{suffix})"
+        if self.negative == "1-":
+            return f"{self.prefix}{body}{suffix}-"
+        if self.negative == "$-":
+            return f"{self.prefix}{self.minus}{body}{suffix}"
+        return f"{self.minus}{self.prefix}{body}{suffix}"
+
+    def _grouped(self, whole: str) -> str:
+        if not self.thousands:
+            return whole
+        rest, last = whole[:-3], whole[-3:]
+        size = 2 if self.indian else 3
+        groups = [rest[max(end - size, 0) : end] for end in range(len(rest), 0, -size)][::-1]
+        return self.thousands.join([*groups, last])
+
+    @property
+    def meaning(self) -> str:
+        prefix, suffix = self.prefix.strip(), self.suffix.strip()
+        if _is_money(prefix) or _is_money(suffix):
+            return f"an amount in {prefix or suffix}"
+        if suffix in ("%", "‰"):
+            return "a percentage" if suffix == "%" else "a share in ‰"
+        sign = " with a decimal comma" if self.decimal == "," and (self.places or not self.thousands) else ""
+        return f"a number in {suffix}{sign}" if suffix else f"a number{sign}"
+
+    @property
+    def doubt(self) -> str:
+        if not self.either:
+            return ""
+        sign = self.thousands or self.decimal
+        taken, other = ("thousands", "a fraction") if self.thousands else ("a fraction", "thousands")
+        return f"the {sign!r} is taken to mark {taken}; it could mark {other}"
+
+
+def _plain(text: str) -> float | None:
+    """A number as programs write it, which is always understood too."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and "_" not in text else None
+
+
+def _is_money(sign: str) -> bool:
+    sign = sign.strip()
+    return bool(sign) and (sign in CODES or sign in WORDS or (len(sign) == 1 and sign in SIGNS))
+
+
+def _plain_spaces(body: str) -> str:
+    return "".join(" " if sign in SPACES else "'" if sign in APOSTROPHES else sign for sign in body)
+
+
+def _as_written(separator: str, parts: Sequence[re.Match[str]]) -> str:
+    """The separator as the texts have it: which kind of space, which apostrophe."""
+    own = Counter(sign for each in parts for sign in each["body"] if _plain_spaces(sign) == separator)
+    return own.most_common(1)[0][0] if separator and own else separator
+
+
+def _after(parts: re.Match[str], group: str) -> str:
+    """The spaces behind a group."""
+    rest = parts.string[parts.end(group) :]
+    return rest[: len(rest) - len(rest.lstrip())]
+
+
+def _one_spelling(signs: Sequence[str]) -> str | None:
+    """The one sign that most cells have and others lack; None where there are several."""
+    counts = Counter(sign.strip() for sign in signs)
+    different = [sign for sign in counts if sign]
+    if len(different) > 1:
+        return None
+    return different[0] if different and counts[different[0]] * 2 > len(signs) else None if different else ""
+
+
+def _unit(suffixes: Sequence[str]) -> tuple[str, bool, str] | None:
+    """The unit behind the numbers, whether it has an s in the plural, and the signs for thousands and millions."""
+    different = sorted({suffix for suffix in suffixes if suffix}, key=len)
+    if len(different) >= 2 and all(suffix in SHORT for suffix in different):
+        return "", False, " ".join(sorted(different, key=lambda sign: -SHORT[sign]))
+    if len(different) == 2 and different[0] + "s" == different[1]:
+        return different[1], True, ""
+    if len(different) == 1 and different[0] in SHORT and different[0] != "m" and "" in suffixes:
+        return "", False, different[0]
+    spelling = _one_spelling(suffixes)
+    return None if spelling is None else (spelling, False, "")
+
+
+def _body_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
+    whole = r"\d+"
+    if thousands == ",":
+        whole = r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d+"
+    elif thousands:
+        whole = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+"
+    return re.compile(rf"(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+")
+
+
+def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> tuple[str, str, bool] | None:
+    """What stands between thousands and before fractions, and whether it could be the other way round."""
+    signs = {sign for body in bodies for sign in body if not sign.isdigit()}
+    if not signs:
+        return "", "," if decimal_comma else ".", False
+    fits = [
+        (thousands, decimal)
+        for thousands, decimal in SEPARATORS
+        if signs <= {thousands, decimal} and all(_body_pattern(thousands, decimal).fullmatch(body) for body in bodies)
+    ]
+    if not fits:
+        return None
+    if len(signs) > 1:
+        return *fits[0], False
+    sign = next(iter(signs))
+    as_thousands = [pair for pair in fits if pair[0] == sign and _grouped_once(bodies, sign)]
+    as_decimal = [pair for pair in fits if pair[1] == sign and not any(body.count(sign) > 1 for body in bodies)]
+    if as_thousands and as_decimal:
+        # 1,234 and 56,789 alone: where all fractions have three digits they most likely are none. A point is left to
+        # be one, as programs write it.
+        if money:
+            return *as_thousands[0], False  # no currency has thousandths in an export
+        fraction = sign == "." or decimal_comma
+        return ("", sign, True) if fraction else (*as_thousands[0], True)
+    if as_thousands:
+        return *as_thousands[0], False
+    return ("", sign, False) if as_decimal else None
+
+
+def _grouped_once(bodies: Sequence[str], sign: str) -> bool:
+    """Whether the sign can stand between thousands: never behind a 0 alone, always before three digits."""
+    return not any(body.startswith(("0" + sign, sign)) for body in bodies)
+
+
+def _like_phone_numbers(bodies: Sequence[str]) -> bool:
+    lengths = {sum(sign.isdigit() for sign in body) for body in bodies}
+    return len(bodies) > 1 and len(lengths) == 1 and min(lengths) >= SAME_LENGTH

@@ -1,0 +1,110 @@
+"""Months, quarters and weeks of a year: 2024-05, May 2024, 2024-Q3, 2024-W07. They count up without gaps."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self, final
+
+from anyorder.errors import UserError
+from anyorder.variables.notations.base import Notation
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+FORMS = (
+    "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
+    "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
+    "YYYYWww", "YYYY Www",
+)  # fmt: skip
+_FIELDS = {
+    "YYYY": r"(?P<year>(?:19|20)\d\d)",
+    "YY": r"(?P<short>\d\d)",
+    "MMMM": rf"(?P<long>(?i:{'|'.join(MONTHS)}))",
+    "MMM": rf"(?P<name>(?i:{'|'.join(month[:3] for month in MONTHS)}))\.?",
+    "MM": r"(?P<month>0[1-9]|1[0-2])",
+    "Mmm": r"M(?P<month>0[1-9]|1[0-2])",
+    "Qq": r"Q(?P<quarter>[1-4])",
+    "Www": r"W(?P<week>[0-4]\d|5[0-3])",
+}
+_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Www")
+
+
+@final
+@dataclass(frozen=True)
+class PeriodNotation(Notation):
+    """Periods by number: months or quarters since the year 0, weeks since the first Monday of the calendar."""
+
+    name: ClassVar[str] = "period"
+    priority: ClassVar[int] = 3
+
+    form: str = "YYYY-MM"
+    upper: bool = False
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise UserError(f"no way to write months, quarters or weeks is {self.form!r}")
+
+    @classmethod
+    def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
+        for form in FORMS:
+            found = cls(form, texts[0].isupper() if texts else False)
+            if all(found.read(text) is not None for text in texts):
+                return found
+        return None
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(_TOKEN.sub(lambda token: _FIELDS[token[0]], self.form.replace(".", r"\.")))
+
+    def read(self, text: str) -> float | None:
+        found = self._pattern.fullmatch(text.strip())
+        if found is None:
+            return None
+        parts = found.groupdict()
+        if parts.get("short") is not None:
+            two = int(parts["short"])
+            year = 2000 + two if two < 69 else 1900 + two
+        else:
+            year = int(parts["year"])
+        if parts.get("week") is not None:
+            try:
+                return float(datetime.date.fromisocalendar(year, int(parts["week"]), 1).toordinal() // 7)
+            except ValueError:
+                return None
+        if parts.get("quarter") is not None:
+            return 4.0 * year + int(parts["quarter"]) - 1
+        named = parts.get("long") or parts.get("name")
+        month = (
+            [each[:3].casefold() for each in MONTHS].index(named[:3].casefold()) if named else int(parts["month"]) - 1
+        )
+        return 12.0 * year + month
+
+    def write(self, value: float) -> str:
+        number = round(value)
+        if "W" in self.form:
+            year, week, _ = datetime.date.fromordinal(max(1, number * 7 + 1)).isocalendar()
+            month = quarter = 0
+        else:
+            year, rest = divmod(number, 4 if "Q" in self.form else 12)
+            month, quarter, week = rest % 12, rest + 1, 0
+        said = {
+            "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": MONTHS[month], "MMM": MONTHS[month][:3],
+            "MM": f"{month + 1:02d}", "Mmm": f"M{month + 1:02d}", "Qq": f"Q{quarter}", "Www": f"W{week:02d}",
+        }  # fmt: skip
+        text = _TOKEN.sub(lambda token: said[token[0]], self.form)
+        return text.upper() if self.upper else text
+
+    @property
+    def meaning(self) -> str:
+        return (
+            "a week of a year"
+            if "W" in self.form
+            else "a quarter of a year"
+            if "Q" in self.form
+            else "a month of a year"
+        )

@@ -1,0 +1,181 @@
+"""Words with an order that everybody knows: answers, amounts, sizes, grades, bands of age or income.
+
+A scale is a row of steps from the least to the greatest; a step is one or several words for the same. Levels are on a
+scale if each of them is one of its steps, and no two are the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_SCALES = """
+strongly disagree|totally disagree|completely disagree; disagree|tend to disagree; somewhat disagree|slightly disagree|\
+mildly disagree; neutral|neither agree nor disagree|neither|undecided|unsure; somewhat agree|slightly agree|\
+mildly agree; agree|tend to agree; strongly agree|totally agree|completely agree
+very dissatisfied|extremely dissatisfied; dissatisfied|unsatisfied; somewhat dissatisfied|slightly dissatisfied; \
+neutral|neither satisfied nor dissatisfied; somewhat satisfied|slightly satisfied; satisfied; very satisfied|\
+extremely satisfied
+very unlikely|extremely unlikely; unlikely; somewhat unlikely; neutral|possible|neither likely nor unlikely; \
+somewhat likely; likely; very likely|extremely likely
+not at all important|unimportant|not important; slightly important|of little importance; moderately important|\
+somewhat important; important; very important; extremely important
+very negative; negative; neutral|mixed; positive; very positive
+never; almost never|very rarely; rarely|seldom; occasionally|sometimes; often|frequently|regularly; \
+usually|very often|most of the time; almost always; always
+never; less than monthly; yearly|annually|once a year; quarterly; monthly|once a month; fortnightly|biweekly; \
+weekly|once a week; daily|every day; hourly
+not at all; a little|slightly|a little bit; somewhat|moderately; quite a bit|very|very much; extremely|completely
+none|zero|nil|no; very low|minimal|negligible; low; low-medium|medium-low; medium|moderate|mid|average|normal; \
+medium-high|high-medium; high; very high|severe; extreme|critical|urgent
+lowest; low; medium; high; highest
+low; normal; high; urgent; critical|immediate
+trivial; minor; moderate|normal|medium; major; critical|severe; blocker
+none; mild; moderate; severe; very severe|critical
+terrible|awful|very bad|very poor; bad|poor; fair|below average; average|ok|okay|so-so; good|above average; \
+very good|great; excellent|outstanding|exceptional
+poor; fair; good; very good; excellent
+po; fa; ta; gd; ex
+needs improvement|unsatisfactory; meets expectations|satisfactory; exceeds expectations; outstanding
+fail; pass; merit; distinction
+very easy; easy; medium|moderate|intermediate; hard|difficult; very hard|very difficult; expert
+beginner|novice|entry|basic; elementary; intermediate|medium; advanced; proficient; expert|professional|master
+intern|trainee; entry level|entry-level; junior|associate; mid|mid-level|intermediate; senior; lead|principal|staff; \
+manager; director; vp|vice president; executive|c-level
+freshman; sophomore; junior; senior
+extra extra small|xxs|2xs; extra small|xs|x-small; small|s; medium|m|med; large|l; extra large|xl|x-large|extra-large; \
+xxl|2xl|xx-large; xxxl|3xl|xxx-large; 4xl|xxxxl; 5xl
+tiny; small; medium|mid-size|midsize; large|big; huge|giant|enormous
+short; medium|average; long|tall
+thin|slim; normal; thick
+light; medium; heavy
+slow; medium|normal; fast; very fast
+cold; cool; mild; warm; hot
+dry; moist; wet
+young; middle-aged|middle aged; old|elderly
+infant|baby; toddler; child; teenager|teen|adolescent; adult; senior|elderly
+bronze; silver; gold; platinum; diamond
+free; basic|starter; standard|plus; premium|pro|professional; enterprise|ultimate
+economy; premium economy; business; first
+third|3rd class|third class; second|2nd class|second class; first|1st class|first class
+1st|first; 2nd|second; 3rd|third; 4th|fourth; 5th|fifth; 6th|sixth; 7th|seventh; 8th|eighth; 9th|ninth; 10th|tenth
+no education|none|no schooling|preschool; primary|primary school|elementary|elementary school; \
+middle school|lower secondary; some high school; high school|secondary|secondary school|high school graduate|hs-grad|\
+high school diploma|upper secondary|hs; some college|some-college; associate|associate degree|associates|\
+associate's degree; bachelor|bachelors|bachelor's|bachelor degree|bachelor's degree|undergraduate|college|\
+college graduate; master|masters|master's|master degree|master's degree|graduate|postgraduate; professional degree; \
+doctorate|phd|ph.d.|doctoral|doctor
+jan; feb; mar; apr; may; jun; jul; aug; sep|sept; oct; nov; dec
+january; february; march; april; may; june; july; august; september; october; november; december
+mon; tue|tues; wed; thu|thur|thurs; fri; sat; sun
+monday; tuesday; wednesday; thursday; friday; saturday; sunday
+morning; noon|midday; afternoon; evening; night
+spring; summer; autumn|fall; winter
+q1; q2; q3; q4
+nie; sehr selten; selten; manchmal|gelegentlich; oft|häufig; meistens|sehr oft; immer
+keine|kein; sehr gering|sehr niedrig; niedrig|gering|tief; mittel|mäßig; hoch; sehr hoch
+klein; mittel; groß|gross; sehr groß
+sehr schlecht|ungenügend; schlecht|mangelhaft; ausreichend; mittel|befriedigend; gut; sehr gut
+stimme überhaupt nicht zu|stimme gar nicht zu|trifft gar nicht zu|trifft nicht zu; stimme nicht zu|\
+trifft eher nicht zu; stimme eher nicht zu; teils teils|teils/teils|neutral|weder noch; stimme eher zu|trifft eher zu; \
+stimme zu|trifft zu; stimme voll zu|stimme voll und ganz zu|trifft voll zu|trifft voll und ganz zu
+jamais; rarement; parfois|quelquefois; souvent; toujours
+faible|bas; moyen; élevé|haut|fort; très élevé
+pas du tout d'accord; pas d'accord|plutôt pas d'accord; neutre|ni d'accord ni pas d'accord; d'accord|plutôt d'accord; \
+tout à fait d'accord
+nunca; rara vez|casi nunca; a veces; a menudo|casi siempre; siempre
+muy bajo; bajo; medio; alto; muy alto
+muy malo; malo; regular; bueno; muy bueno
+totalmente en desacuerdo|muy en desacuerdo; en desacuerdo; neutral|ni de acuerdo ni en desacuerdo; de acuerdo; \
+totalmente de acuerdo|muy de acuerdo
+"""
+
+_GRADE = re.compile(r"([A-F])([+-]?)")
+_RATING = re.compile(r"(AAA|AA|A|BBB|BB|B|CCC|CC|C|D)([+-]?)")
+_AMOUNT = r"(?:\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d{1,2})?)"
+_BAND = re.compile(
+    rf"[^\d<>≤≥=+]{{0,12}}?(?P<below><|≤|<=|under |below |less than |up to |bis )?\s?(?P<low>{_AMOUNT})\s?(?P<k>[kKM]?)"
+    rf"(?:\s?(?:-|–|—|to|bis|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?[kKM]?)?\s?(?P<above>\+|and over|and above|"
+    r"or more|and older|or older|plus|und mehr)?\s?[^\d+]{0,12}"
+)
+_ABOVE = re.compile(r"(?:>|≥|>=|over |above |more than |über )")
+
+
+def in_known_order(levels: Sequence[str]) -> list[str] | None:
+    """The levels from the least to the greatest, if they lie on a scale that is known; else None."""
+    if len(levels) < 2:
+        return None
+    words = [_word(level) for level in levels]
+    if len(set(words)) < len(words):
+        return None
+    for steps in _steps():
+        ranks = [steps.get(word) for word in words]
+        if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
+            return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
+    return _by_grade(levels) or _by_band(levels)
+
+
+_CACHE: list[dict[str, int]] = []
+
+
+def _steps() -> list[dict[str, int]]:
+    if not _CACHE:
+        for line in _SCALES.strip().splitlines():
+            steps: dict[str, int] = {}
+            for rank, step in enumerate(line.split(";")):
+                steps |= {_word(word): rank for word in step.split("|")}
+            _CACHE.append(steps)
+    return _CACHE
+
+
+def _word(text: str) -> str:
+    """The text without capitals, numbers before it ("3 - Neutral") and odd spaces."""
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("_", " ").strip()
+    plain = re.sub(r"^\(?\d{1,2}\s?[-.:)=]\s*", "", plain)
+    return re.sub(r"\s+", " ", plain).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").strip(" .!")
+
+
+def _by_grade(levels: Sequence[str]) -> list[str] | None:
+    """School grades and credit ratings, which begin with the best; letters alone are names of groups as a rule."""
+    for pattern in (_GRADE, _RATING):
+        found = [pattern.fullmatch(level.strip()) for level in levels]
+        if not all(found) or not any(each and (each[2] or len(each[1]) > 1) for each in found):
+            continue
+        order = ("AAA", "AA", "A", "BBB", "BB", "B", "CCC", "CC", "C", "D", "E", "F")
+        ranks = [(-order.index(each[1]), {"+": 1, "": 0, "-": -1}[each[2]]) for each in found if each]
+        return [level for _, level in sorted(zip(ranks, levels, strict=True))]
+    return None
+
+
+def _by_band(levels: Sequence[str]) -> list[str] | None:
+    """Bands such as <18, 18-24, 25-34, 65+, which follow upon each other."""
+    bands = []
+    for level in levels:
+        text = level.strip()
+        above = _ABOVE.match(text)
+        found = _BAND.fullmatch(text[above.end() :] if above else text)
+        if found is None:
+            return None
+        low = _amount(found["low"], found["k"])
+        high = _amount(found["high"], found["k"]) if found["high"] else None
+        if found["below"]:
+            band = (float("-inf"), low)
+        elif above or found["above"]:
+            band = (low, float("inf"))
+        elif high is not None:
+            band = (low, high)
+        else:
+            return None
+        if not band[0] < band[1]:
+            return None
+        bands.append(band)
+    ordered = sorted(zip(bands, levels, strict=True))
+    follows = all(one[0][1] <= other[0][0] for one, other in itertools.pairwise(ordered))
+    return [level for _, level in ordered] if follows and len(levels) >= 3 else None
+
+
+def _amount(digits: str, sign: str) -> float:
+    plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", digits).replace(",", ".").rstrip(".")
+    return float(plain) * {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}[sign]

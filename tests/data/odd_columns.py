@@ -1,0 +1,173 @@
+"""Columns as exports have them, with what they mean: the kind, a few cells as numbers, and words of the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+ROWS = 120
+
+
+@dataclass(frozen=True)
+class Odd:
+    """A column and what a careful reader would take it for; ``kind`` is None where nothing can be learned from it."""
+
+    name: str
+    cells: list[Any]
+    kind: str | None
+    reads: dict[str, float] = field(default_factory=dict)
+    """Some texts, and the numbers that they stand for (days since 1970 for times, positions for levels)."""
+    doubtful: bool = False
+    """Whether the reader has to say that the cells could mean something else."""
+
+
+def _amounts(seed: int, low: float = 1.0, high: float = 5000.0, digits: int = 2) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.round(np.exp(rng.uniform(np.log(low), np.log(high), ROWS)), digits)
+
+
+def _days(seed: int) -> list[Any]:
+    import datetime
+
+    rng = np.random.default_rng(seed)
+    return [datetime.datetime(2021, 1, 1) + datetime.timedelta(days=int(day)) for day in rng.integers(0, 1200, ROWS)]
+
+
+def _of(levels: list[str], seed: int = 0) -> list[str]:
+    rng = np.random.default_rng(seed)
+    return [*levels, *(str(level) for level in rng.choice(levels, ROWS - len(levels)))]
+
+
+def _texts(write: Callable[[Any], str], values: Any) -> list[str]:
+    return [write(value) for value in values]
+
+
+def _german(value: float) -> str:
+    return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+def odd_columns() -> list[Odd]:
+    """All of them, the same each time."""
+    rng = np.random.default_rng(7)
+    money, small, whole = _amounts(1), _amounts(2, 0.5, 99, 1), rng.integers(1, 90, ROWS)
+    days = _days(3)
+    clock = rng.integers(0, 24 * 60, ROWS)
+    signed = np.round(rng.normal(0, 900, ROWS), 2)
+    hexes = ["".join(rng.choice(list("0123456789abcdef"), 32)) for _ in range(ROWS)]
+    count = range(ROWS)
+    number = "continuous"
+    return [
+        Odd("dollars", _texts(lambda x: f"${x:,.2f}", money), number, {"$1,204.50": 1204.5}),
+        Odd("euros", _texts(lambda x: f"{_german(x)} €", money), number, {"1.204,50 €": 1204.5}),
+        Odd("pounds", _texts(lambda x: f"£{x:.2f}", money), number, {"£12.50": 12.5}),
+        Odd("francs", _texts(lambda x: f"CHF {x:,.2f}".replace(",", "'"), money), number, {"CHF 1'204.50": 1204.5}),
+        Odd("yen", _texts(lambda x: f"¥{round(100 * x):,}", money), "integer", {"¥12,045": 12045}),
+        Odd(
+            "rupees",
+            [*_texts(lambda x: f"₹{x:,.2f}", money[5:]), *["₹1,23,456.00"] * 5],
+            number,
+            {"₹1,23,456.00": 123456},
+        ),
+        Odd("code behind", _texts(lambda x: f"{x:.2f} USD", money), number, {"12.50 USD": 12.5}),
+        Odd("thousands", _texts(lambda x: f"{round(1000 * x):,}", money), "integer", {"1,204,500": 1204500}),
+        Odd(
+            "thin spaces",
+            _texts(lambda x: f"{round(100 * x):,}".replace(",", "\u202f"), money),
+            "integer",
+            {"12\u202f045": 12045},
+        ),
+        Odd("decimal comma", _texts(lambda x: f"{x:.1f}".replace(".", ","), small), number, {"64,3": 64.3}),
+        Odd("percent", _texts(lambda x: f"{x}%", whole), "integer", {"12%": 12}),
+        Odd("percent with a space", _texts(lambda x: f"{x:.1f} %".replace(".", ","), small), number, {"12,5 %": 12.5}),
+        Odd("weight", _texts(lambda x: f"{x} kg", small), number, {"64.3 kg": 64.3}),
+        Odd("length", _texts(lambda x: f"{x}mm", small), number, {"3.5mm": 3.5}),
+        Odd("temperature", _texts(lambda x: f"{x / 10:.1f} °C", signed), number, {"-3.5 °C": -3.5}),
+        Odd("stay", _texts(lambda x: "1 day" if x == 1 else f"{x} days", whole), "integer", {"1 day": 1, "3 days": 3}),
+        Odd(
+            "accounting",
+            _texts(lambda x: f"({-x:,.2f})" if x < 0 else f"{x:,.2f}", signed),
+            number,
+            {"(1,204.50)": -1204.5},
+        ),
+        Odd(
+            "trailing minus", _texts(lambda x: f"{-x:.2f}-" if x < 0 else f"{x:.2f}", signed), number, {"12.50-": -12.5}
+        ),
+        Odd("scientific", _texts(lambda x: f"{x:.3e}", signed), number, {"1.205e+03": 1205}),
+        Odd(
+            "shortened", _texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
+        ),
+        Odd("with marks", [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]], number, {"64.3": 64.3}),
+        Odd("ISO date", [f"{day:%Y-%m-%d}" for day in days], "datetime", {"2024-07-16": 19920}),
+        Odd("day first", [f"{day:%d/%m/%Y}" for day in days], "datetime", {"16/07/2024": 19920}),
+        Odd("month first", [f"{day:%m/%d/%Y}" for day in days], "datetime", {"07/16/2024": 19920}),
+        Odd("American", [f"{day.month}/{day.day}/{day:%Y}" for day in days], "datetime", {"7/16/2024": 19920}),
+        Odd("German", [f"{day:%d.%m.%Y}" for day in days], "datetime", {"16.07.2024": 19920}),
+        Odd("two digits", [f"{day:%d-%b-%y}" for day in days], "datetime", {"16-Jul-24": 19920}),
+        Odd("capitals", [f"{day:%d-%b-%Y}".upper() for day in days], "datetime", {"16-JUL-2024": 19920}),
+        Odd("long", [f"{day:%B} {day.day}, {day:%Y}" for day in days], "datetime", {"July 16, 2024": 19920}),
+        Odd("compact", [int(f"{day:%Y%m%d}") for day in days], "datetime", {"20240716": 19920}),
+        Odd(
+            "with a clock",
+            [f"{day:%m/%d/%Y} {1 + i % 12}:{i % 60:02d} PM" for i, day in enumerate(days)],
+            "datetime",
+            {"07/16/2024 12:00 PM": 19920.5},
+        ),
+        Odd("created_at", [int(day.timestamp()) + i for i, day in enumerate(days)], "datetime", {"1721088000": 19920}),
+        Odd("unclear", [f"{1 + i * 5 % 11:02d}/{1 + i * 7 % 12:02d}/2023" for i in count], "datetime", doubtful=True),
+        Odd("ISO week", [f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02d}" for day in days], "integer"),
+        Odd("month", [f"{day:%b %Y}" for day in days], "integer"),
+        Odd("quarter", [f"{day:%Y}-Q{(day.month + 2) // 3}" for day in days], "integer"),
+        Odd("time of day", [f"{x // 60:02d}:{x % 60:02d}" for x in clock], "integer", {"14:30": 870}),
+        Odd("duration", [f"{x // 60}h {x % 60 or 1}m" for x in clock + 60], "integer", {"2h 30m": 150}),
+        Odd(
+            "agreement",
+            _of(["Strongly agree", "Agree", "Neutral", "Disagree", "Strongly disagree"]),
+            "ordinal",
+            {"Strongly disagree": 0, "Strongly agree": 4},
+        ),
+        Odd(
+            "how often", _of(["Never", "Rarely", "Sometimes", "Often", "Always"]), "ordinal", {"Never": 0, "Always": 4}
+        ),
+        Odd("level", _of(["low", "medium", "high"]), "ordinal", {"low": 0, "high": 2}),
+        Odd("grade", _of(["A", "A-", "B+", "B", "C", "D", "F"]), "ordinal", {"F": 0, "A": 6}),
+        Odd("age band", _of(["18-24", "25-34", "35-44", "65+", "<18", "45-64"]), "ordinal", {"<18": 0, "65+": 5}),
+        Odd("size", _of(["S", "M", "L", "XL", "XS"]), "ordinal", {"XS": 0, "XL": 4}),
+        Odd(
+            "education",
+            _of(["High school", "Bachelor's degree", "Master's degree", "PhD"]),
+            "ordinal",
+            {"High school": 0, "PhD": 3},
+        ),
+        Odd("yes", _of(["yes", "no"]), "boolean", {"no": 0, "yes": 1}),
+        Odd("ja", _of(["Ja", "Nein"]), "boolean", {"Nein": 0, "Ja": 1}),
+        Odd("oui", _of(["oui", "non"]), "boolean", {"non": 0, "oui": 1}),
+        Odd("Y", _of(["Y", "N"]), "boolean", {"N": 0, "Y": 1}),
+        Odd("customer_id", list(range(1, ROWS + 1)), None),
+        Odd("order", [f"ORD-{100000 + 7 * i}" for i in count], None),
+        Odd("hash", hexes, None),
+        Odd("UUID", [f"{x[:8]}-{x[8:12]}-{x[12:16]}-{x[16:20]}-{x[20:]}" for x in hexes], None),
+        Odd("zip", [f"{x:05d}" for x in rng.choice([1010, 2139, 94110, 60601], ROWS)], "categorical"),
+        Odd("postcode", _of(["SW1A 1AA", "EC1A 1BB", "W1A 0AX", "M1 1AE"]), "categorical"),
+        Odd("phone", [f"+44 20 7946 {x:04d}" for x in rng.permutation(ROWS)], None),
+        Odd("mobile", [f"612 {x // 1000:03d} {x % 1000:03d}" for x in rng.permutation(900_000)[:ROWS] + 100_000], None),
+        Odd("year", rng.integers(1990, 2024, ROWS).tolist(), "integer", {"2001": 2001}),
+        Odd("version", _of(["1.2.3", "1.10.0", "2.0.1", "2.0.10"]), "categorical"),
+        Odd("address", [f"10.{i % 7}.{i % 5}.{i}" for i in count], None),
+        Odd("latitude", np.round(rng.uniform(-90, 90, ROWS), 5).tolist(), number),
+        Odd("place", [f"{a:.4f}, {b:.4f}" for a, b in rng.uniform(-80, 80, (ROWS, 2))], None),
+        Odd(
+            "comment",
+            [
+                f"The {x} came late again and the box was {y}"
+                for x, y in zip(rng.choice(["van", "post", "driver"], ROWS), rng.integers(0, 999, ROWS), strict=True)
+            ],
+            None,
+        ),
+        Odd("colour", _of(["red", "green", "blue"]), "categorical"),
+        Odd("blood", _of(["A+", "A-", "B+", "O-", "AB+"]), "categorical"),
+        Odd("score", _of(["3-1", "0-0", "2-2", "1-4"]), "categorical"),
+        Odd("pressure", _of(["120/80", "130/85", "110/70"]), "categorical"),
+    ]

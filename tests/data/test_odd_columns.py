@@ -1,0 +1,129 @@
+"""Odd columns are understood, said to be doubtful where they are, and come back exactly as they were written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from odd_columns import Odd, odd_columns
+
+from anyorder.data.columns import understand
+from anyorder.data.tables import prepare
+from anyorder.errors import UserError
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Schema
+
+COLUMNS = odd_columns()
+ALIKE = {"spiked": "continuous", "atoms": "integer"}
+"""Kinds of numbers that differ only in which values are frequent."""
+
+
+def understood(odd: Odd) -> tuple[pd.DataFrame, Encoding]:
+    frame = pd.DataFrame({odd.name: odd.cells})
+    found = understand(odd.name, frame[odd.name])
+    assert found.variable is not None
+    return frame, Encoding.fit(frame, Schema((found.variable,)))
+
+
+def test_there_are_fifty_and_more() -> None:
+    assert len({odd.name for odd in COLUMNS}) == len(COLUMNS) >= 50
+
+
+@pytest.mark.parametrize("odd", COLUMNS, ids=lambda odd: odd.name)
+def test_taken_for_what_it_is(odd: Odd) -> None:
+    found = understand(odd.name, pd.Series(odd.cells))
+    kind = None if found.variable is None else found.variable.kind.value
+    assert ALIKE.get(str(kind), kind) == odd.kind, found.why
+    assert found.why
+    assert bool(found.doubts) == odd.doubtful
+
+
+@pytest.mark.parametrize("odd", [odd for odd in COLUMNS if odd.kind], ids=lambda odd: odd.name)
+def test_every_cell_comes_back_as_it_was_written(odd: Odd) -> None:
+    frame, encoding = understood(odd)
+    values, known = encoding.encode(frame)
+    back = encoding.decode(np.where(known, values, np.nan))[odd.name]
+    written = [str(cell) for cell in frame[odd.name][known[:, 0]]]
+    assert [str(cell) for cell in back[known[:, 0]]] == written
+    assert back[~known[:, 0]].isna().all()
+    unknown = frame[odd.name][~known[:, 0]].tolist()
+    assert unknown == (["n/a", "-", "unknown", "?", "TBD", ""] if odd.name == "with marks" else [])
+
+
+@pytest.mark.parametrize(
+    ("odd", "text", "number"),
+    [(odd, text, number) for odd in COLUMNS for text, number in odd.reads.items()],
+    ids=lambda part: part.name if isinstance(part, Odd) else str(part),
+)
+def test_a_typed_value_is_read_as_in_the_column(odd: Odd, text: str, number: float) -> None:
+    _, encoding = understood(odd)
+    value = encoding.encode_value(odd.name, text)
+    levels = encoding.schema[odd.name].kind.value in ("ordinal", "boolean")
+    meant = value if levels else float(encoding.measure(odd.name, np.array([value]))[0])
+    assert meant == pytest.approx(number)
+
+
+@pytest.mark.parametrize("odd", [odd for odd in COLUMNS if odd.kind], ids=lambda odd: odd.name)
+def test_a_model_file_keeps_the_form(odd: Odd) -> None:
+    frame, encoding = understood(odd)
+    again = Encoding.from_json(encoding.to_json())
+    assert again.schema == encoding.schema
+    values, known = encoding.encode(frame)
+    filled = np.where(known, values, np.nan)
+    pd.testing.assert_frame_equal(again.decode(filled), encoding.decode(filled))
+
+
+def test_what_is_left_out_is_said_in_one_line_each() -> None:
+    frame = pd.DataFrame({odd.name: odd.cells for odd in COLUMNS})
+    with pytest.warns(UserWarning, match="left out|could be read") as said:
+        schema, kept = prepare(frame)
+    lines = [str(warning.message) for warning in said]
+    absent = [odd.name for odd in COLUMNS if odd.kind is None]
+    assert list(schema.left_out) == absent
+    assert [line for line in lines if "left out" in line] == [line for line in lines if "could be read" not in line]
+    assert len(lines) == len(absent) + sum(odd.doubtful for odd in COLUMNS)
+    assert list(kept.columns) == [odd.name for odd in COLUMNS if odd.kind]
+    with pytest.raises(UserError, match=r"'UUID' was left out .* ids"):
+        schema.index("UUID")
+
+
+def test_a_number_in_another_form_is_read_too_and_nonsense_is_refused() -> None:
+    _, encoding = understood(next(odd for odd in COLUMNS if odd.name == "dollars"))
+    assert encoding.encode_value("dollars", 1204.5) == encoding.encode_value("dollars", "1204.5")
+    with pytest.raises(UserError, match=r"expected a number such as \$1,234.00, got 'many'"):
+        encoding.encode_value("dollars", "many")
+
+
+def test_odd_words_among_numbers_are_unknown_and_named() -> None:
+    cells = [*(f"{i}.5" for i in range(99)), "broken"]
+    found = understand("x", pd.Series(cells))
+    assert found.variable is not None
+    assert found.variable.missing == ("broken",)
+    assert found.doubts == ("'broken' is taken for unknown",)
+    half = understand("x", pd.Series([*(f"{i}.5" for i in range(10)), *(["broken"] * 10)]))
+    assert half.variable is not None
+    assert half.variable.kind.value == "categorical"
+
+
+def test_the_same_mark_is_unknown_in_every_column() -> None:
+    """Not a number here and a level there; but a code or a sign among its like is one."""
+    for column in (["red", "n/a", "blue"], ["1.5", "n/a", "2.5"], ["2024-01-01", "n/a", "2024-01-02"]):
+        found = understand("x", pd.Series(column * 20))
+        assert found.variable is not None
+        _, known = Encoding.fit(pd.DataFrame({"x": column * 20}), Schema((found.variable,))).encode(
+            pd.DataFrame({"x": column})
+        )
+        assert known[:, 0].tolist() == [True, False, True]
+    countries = understand("x", pd.Series(["NA", "US", "DE"] * 20))
+    assert countries.variable is not None
+    assert "NA" in countries.variable.levels
+    signs = understand("x", pd.Series(["+", "-"] * 20))
+    assert signs.variable is not None
+    assert signs.variable.levels == ("+", "-")
+
+
+def test_an_order_can_be_given() -> None:
+    frame = pd.DataFrame({"pain": ["some", "none", "much"] * 10, "x": np.arange(30.0)})
+    schema, _ = prepare(frame, levels={"pain": ["none", "some", "much", "unbearable"]})
+    assert schema["pain"].kind.value == "ordinal"
+    assert schema["pain"].levels == ("none", "some", "much", "unbearable")
