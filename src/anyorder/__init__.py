@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from anyorder.data.look import look
     from anyorder.errors import UserError
     from anyorder.modalities.face import compress, decompress
     from anyorder.modalities.images.fit import fit_images
@@ -58,6 +59,7 @@ __all__ = [
     "fit_images",
     "fit_text",
     "load",
+    "look",
     "pool",
 ]
 
@@ -83,6 +85,7 @@ _HOMES = {
     "fit_images": "modalities.images.fit",
     "fit_text": "modalities.texts.fit",
     "load": "modalities.load",
+    "look": "data.look",
     "pool": "tasks.pooling",
     # Not in __all__: scikit-learn is an optional extra, and `from anyorder import *` must not need it.
     "AnyOrderClassifier": "sklearn",

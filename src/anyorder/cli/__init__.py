@@ -19,6 +19,7 @@ from anyorder.cli.fit import fit
 from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
 from anyorder.cli.interview import interview
+from anyorder.cli.look import look
 from anyorder.cli.next import next_
 from anyorder.cli.paths import check_apart
 from anyorder.cli.predict import predict
@@ -29,6 +30,7 @@ __all__ = ["app", "main"]
 
 # In the order in which --help lists them.
 COMMANDS: dict[str, Callable[..., None]] = {
+    "look": look,
     "fit": fit,
     "fit-text": fit_text,
     "fit-images": fit_images,

@@ -103,6 +103,10 @@ FIT_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, dict) and all(_pair(ends) for ends in value.values()),
         'a table of column = [low, high]; "" for no bound',
     ),
+    "levels": (
+        lambda value: isinstance(value, dict) and all(_texts(order) for order in value.values()),
+        'a table of column = ["least", ..., "greatest"]',
+    ),
     "missing": (
         lambda value: isinstance(value, list) and all(isinstance(item, str) or _number(item) for item in value),
         'a list of marks, such as ["?"]',

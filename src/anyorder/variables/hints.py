@@ -7,15 +7,34 @@ import shlex
 from anyorder.support.words import write_word
 
 
-def drop(name: str) -> str:
+class Hint(str):
+    """A hint in both languages; ``python`` and ``command`` are each of them alone."""
+
+    __slots__ = ("command", "python")
+
+    def __new__(cls, python: str, command: str) -> Hint:
+        hint = super().__new__(cls, f"{python} (command line: {command})")
+        hint.python, hint.command = python, command
+        return hint
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        return self.python, self.command
+
+
+def drop(name: str) -> Hint:
     """How to leave the column out."""
-    return f"drop=[{name!r}] (command line: --drop {shlex.quote(write_word(name))})"
+    return Hint(f"drop=[{name!r}]", f"--drop {shlex.quote(write_word(name))}")
 
 
-def kind(name: str, word: str) -> str:
+def kind(name: str, word: str) -> Hint:
     """How to say what the column is."""
-    return f"kinds={{{name!r}: {word!r}}} (command line: --kind {shlex.quote(f'{write_word(name)}={word}')})"
+    return Hint(f"kinds={{{name!r}: {word!r}}}", f"--kind {shlex.quote(f'{write_word(name)}={word}')}")
 
 
-UNSEEN = "unseen='missing' (command line: --unseen missing)"
+def missing(mark: str) -> Hint:
+    """How to say that a text or number stands for an unknown cell."""
+    return Hint(f"missing=[{mark!r}]", f"--missing {shlex.quote(mark)}")
+
+
+UNSEEN = Hint("unseen='missing'", "--unseen missing")
 """How to have values that the model never saw taken for unknown cells."""

@@ -40,6 +40,7 @@ def fit(
     missing: Sequence[str] = (),
     drop: Sequence[str] = (),
     bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
+    levels: Mapping[str, Sequence[object]] | None = None,
     missingness: Missingness = "ignore",
     rules: Sequence[str] = (),
     config: Mapping[str, Any] | None = None,
@@ -71,6 +72,8 @@ def fit(
         Columns to leave out.
     bounds
         The least and greatest value of a number column, such as ``{"age": (0, None)}``; ``(None, None)`` for none.
+    levels
+        The levels of a column from the least to the greatest, such as ``{"pain": ["none", "some", "much"]}``.
     missingness
         ``"ignore"``: a missing cell is never asked and never evidence. ``"joint"``: which cells are missing is modelled
         too, by one variable ``missing(COLUMN)`` for each column with holes (see :mod:`anyorder.variables.missingness`).
@@ -101,7 +104,7 @@ def fit(
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     check_missingness(missingness)
     options = TableOptions.read(config, minutes=minutes, engine=engine)
-    schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds)
+    schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds, levels=levels)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     stated = parse_rules(rules, schema)
@@ -118,6 +121,8 @@ def fit(
     arguments: dict[str, Any] = {"kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     if bounds:
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
+    if levels:
+        arguments["levels"] = {str(name): list(order) for name, order in levels.items()}
     if missingness != "ignore":
         arguments["missingness"] = missingness
     if stated:

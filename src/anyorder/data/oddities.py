@@ -1,0 +1,151 @@
+"""What is odd about a column: numbers far outside, marks that stand for unknown, spellings of one word, copies.
+
+Each finding is a sentence for people. Nothing here changes how a column is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from anyorder.data.columns import MARKS
+from anyorder.variables import hints
+from anyorder.variables.cells import Mask, Numbers, Series
+from anyorder.variables.schema import Kind, Variable
+
+CODES = frozenset((-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0))
+"""Numbers that people write for "unknown"."""
+FAR = 10.0
+"""So many times the distance between the quartiles, from the nearer one, is far outside."""
+FEWEST = 20
+MOST_MISSING = 0.5
+NEARLY_ALL = 0.995
+PLACEHOLDERS = ("1900-01-01", "1970-01-01", "9999-12-31", "1899-12-30")
+ROWS_COMPARED = 20_000
+MOST_COMPARED = 300
+"""Columns beyond these are not compared with each other."""
+
+
+def about_numbers(variable: Variable, values: Numbers) -> Iterator[str]:
+    """What is odd about the known numbers of a column."""
+    if len(values) < FEWEST:
+        return
+    seen, counts = np.unique(values, return_counts=True)
+    said = _codes(variable, values, seen, counts)
+    if said:
+        yield said
+        return
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    spread = high - low
+    if spread <= 0:
+        return
+    # Skewed columns have long tails that are no mistakes: on the scale of logarithms they are ordinary.
+    if seen[0] > 0 and (high - middle) > 1.5 * (middle - low):
+        logs = np.log(values)
+        low, high = np.quantile(logs, [0.25, 0.75])
+        far = (logs > high + FAR / 3 * (high - low)) | (logs < low - FAR / 3 * (high - low))
+    else:
+        far = (values > high + FAR * spread) | (values < low - FAR * spread)
+    if 0 < far.sum() <= 0.01 * len(values):
+        worst = values[far][np.argmax(np.abs(values[far] - middle))]
+        count = int(far.sum())
+        cells = "one number lies" if count == 1 else f"{count} numbers lie"
+        yield f"{cells} far outside the rest, such as {written(variable, float(worst))}"
+
+
+def _codes(variable: Variable, values: Numbers, seen: Numbers, counts: np.ndarray) -> str:
+    """A number such as -999 that lies apart from all others."""
+    for end, rest in ((seen[0], seen[1:]), (seen[-1], seen[:-1])):
+        count = int(counts[0] if end == seen[0] else counts[-1])
+        if float(end) not in CODES or len(rest) < 3 or count < 2:
+            continue
+        gap = float(np.abs(rest - end).min())
+        negative = end < 0 and rest.min() >= 0
+        if negative or gap > 0.5 * float(rest.max() - rest.min()):
+            shown = f"{end:g}"
+            return f"{shown} occurs {count} times, apart from all others: if it stands for unknown, use {hints.missing(shown)}"
+    return ""
+
+
+def about_levels(variable: Variable, counts: Mapping[object, int]) -> Iterator[str]:
+    """What is odd about the levels of a column, given how often each occurs."""
+    texts = [level for level in counts if isinstance(level, str)]
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        alike.setdefault(re.sub(r"[\W_]+", " ", text).strip().casefold(), []).append(text)
+    doubled = [group for key, group in alike.items() if key and len(group) > 1]
+    if doubled:
+        yield f"{' and '.join(map(repr, doubled[0][:3]))} look like one level in different spellings"
+    unknown = [text for text in texts if text.strip().casefold() in MARKS]
+    if unknown:
+        yield f"{unknown[0]!r} is kept as a level: if it stands for unknown, use {hints.missing(unknown[0])}"
+    once = sum(count == 1 for count in counts.values())
+    if variable.kind is Kind.CATEGORICAL and len(counts) > 20 and once > 0.5 * len(counts):
+        yield f"{once} of its {len(counts)} levels occur only once"
+    total = sum(counts.values())
+    if total >= FEWEST and len(counts) > 1 and max(counts.values()) > NEARLY_ALL * total:
+        yield "nearly all cells are the same"
+
+
+def about_times(days: Numbers) -> Iterator[str]:
+    """Dates that stand for "no date"."""
+    if len(days) < FEWEST:
+        return
+    for text in PLACEHOLDERS:
+        day = float(pd.Timestamp(text).toordinal() - pd.Timestamp(0).toordinal()) if text[0] != "9" else 2_932_896.0
+        count = int((np.floor(days) == day).sum())
+        if count >= 2 and count < 0.5 * len(days):
+            yield f"{text} occurs {count} times: a date that programs write for none?"
+
+
+def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tuple[str, str]]:
+    """Columns that say what another one says already: pairs of the later one and a sentence about it."""
+    names = list(cells)[:MOST_COMPARED]
+    keys: dict[bytes, str] = {}
+    lines: list[tuple[str, Numbers, Mask]] = []
+    for name in names:
+        variable, values, known = cells[name]
+        values, known = values[:ROWS_COMPARED], known[:ROWS_COMPARED]
+        if known.sum() < FEWEST or len(np.unique(values[known])) < 2:
+            continue
+        key = _pattern(values, known)
+        if key in keys:
+            how = "repeats" if np.array_equal(values, cells[keys[key]][1][: len(values)]) else "says the same as"
+            yield name, f"{how} {keys[key]!r}"
+            continue
+        keys[key] = name
+        if variable.numeric and not variable.kind.has_levels:
+            for other, theirs, seen in lines:
+                both = known & seen
+                if both.sum() >= FEWEST and abs(_correlation(values[both], theirs[both])) > 1 - 1e-6:
+                    yield name, f"is {other!r} in another unit"
+                    break
+            lines.append((name, values, known))
+
+
+def _pattern(values: Numbers, known: Mask) -> bytes:
+    """Which rows hold the same value: equal for columns that are one to one."""
+    codes = np.where(known, pd.factorize(np.where(known, values, np.nan))[0], -1)
+    return codes.astype(np.int32).tobytes()
+
+
+def _correlation(one: Numbers, other: Numbers) -> float:
+    a, b = one - one.mean(), other - other.mean()
+    size = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / size if size > 0 else 0.0
+
+
+def written(variable: Variable, value: float) -> str:
+    """A number as its column writes it."""
+    if variable.notation is not None:
+        return variable.notation.write(value)
+    return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.6g}"
+
+
+def missing_share(column: Series, missing: Mask) -> str:
+    """A sentence about the holes of a column, where there are many."""
+    share = float(missing.mean()) if len(column) else 0.0
+    return f"{share:.0%} of its cells are missing" if share > MOST_MISSING else ""
