@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -22,11 +23,10 @@ from anyorder.variables import hints
 from anyorder.variables.cells import (
     LEADING_ZERO,
     NUMBER,
+    UNKNOWN_WORDS,
     Mask,
     Numbers,
     Series,
-    all_match,
-    any_match,
     is_text,
     missing_cells,
     numbers,
@@ -69,6 +69,7 @@ MOST_ODD, ODD_SHARE = 5, 0.05
 FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
+_DIGIT = re.compile(r"\d")
 ID_NAME = re.compile(
     r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$|(?-i:[a-z](?:ID|Id)$)"
     r"|^unnamed: \d+$|^column \d+$"
@@ -169,119 +170,92 @@ class _Reader:
             return Understood(name, boolean_variable(name, column, self.missing), "declared")
         if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
             return _levels(name, column, self.missing, self.marks, kind, (), "declared")
-        own, missing = self._without_odd(self._unknown())
+        own = self._odd(list(self._counts)) if self.texts else ()
+        missing = self._unknown(own)
         if missing.all():
             raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
+        texts = [text for text in self._counts if text not in set(own)] if self.texts else []
         if kind is Kind.DATETIME:
-            form = self._time_form(missing)
+            form = find_time_form(texts) if texts and not _all(ISO_TIME, texts) else None
             variable = time_variable(name, column, missing, declared=True, form=form.pattern if form else "")
             return self._with(variable, "declared", own, _other_order(form))
-        notation = None
-        if self.texts and not all_match(column[~missing], NUMBER):
-            notation = find_notation(self._different(missing), decimal_comma=self.decimal_comma)
+        plain = not texts or _all(NUMBER, texts)
+        notation = None if plain else find_notation(texts, decimal_comma=self.decimal_comma)
         return self._with(number_variable(name, column, missing, kind, notation), "declared", own)
 
-    # Columns of texts.
+    # Columns of texts. They are looked at by their different texts alone, since most columns repeat a few of them.
+
+    @cached_property
+    def _counts(self) -> dict[str, int]:
+        """How often each text occurs among the cells that are not plainly missing."""
+        codes, different = pd.factorize(self.column[~self.missing].str.strip())
+        counts = np.bincount(codes, minlength=len(different))
+        return dict(zip(np.asarray(different, dtype=object).tolist(), counts.tolist(), strict=True))
+
+    def _unknown(self, own: Sequence[str] = ()) -> Mask:
+        """Which cells are unknown among numbers or times; ``own`` are words that stand for it in this column."""
+        return missing_cells(self.column, (*self.marks, *own), words=True)
 
     def _text_column(self) -> Understood:
-        known = self.column[~self.missing]
-        if all_match(known, r"(?i:true|false)") and known.nunique() <= 2:
+        different = list(self._counts)
+        if len(different) <= 2 and all(text.casefold() in ("true", "false") for text in different):
             return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
-        unknown = self._unknown()
-        if not unknown.all():
-            for own, missing in (((), unknown), self._without_odd(unknown)):
-                if (read := self._as_numbers_or_times(missing, own)) is not None:
-                    return read
-        return self._words()
+        sure = [text for text in different if text.casefold() not in UNKNOWN_WORDS]
+        read = self._as_numbers_or_times(sure, ()) if sure else None
+        if read is None and sure:
+            own = self._odd(sure)
+            rest = [text for text in sure if text not in set(own)] if own else []
+            read = self._as_numbers_or_times(rest, own) if rest else None
+        return read if read is not None else self._words(different)
 
-    def _unknown(self) -> Mask:
-        """Which cells are unknown among numbers or times."""
-        return missing_cells(self.column, self.marks, words=True)
-
-    def _without_odd(self, unknown: Mask) -> tuple[tuple[str, ...], Mask]:
-        """Words that people put for unknown, or a few others among many numbers; and which cells are unknown then."""
-        if not self.texts:
-            return (), unknown
-        known = self.column[~unknown].str.strip()
-        counts = known.value_counts()
-        different = pd.Series(counts.index, dtype="str")
-        wordlike = ~different.str.contains(r"\d", regex=True)
-        common = different.str.casefold().isin(list(MARKS))
-        odd = [text for text, is_word in zip(different, wordlike | common, strict=True) if is_word]
-        strange = [text for text in odd if text.casefold() not in MARKS]
-        if len(strange) > MOST_ODD or counts.reindex(strange).sum() > ODD_SHARE * len(known):
+    def _odd(self, sure: Sequence[str]) -> tuple[str, ...]:
+        """Words that people put for unknown among numbers, and a few others if they are rare."""
+        odd = [text for text in sure if text.casefold() in MARKS or not _DIGIT.search(text)]
+        strange = {text for text in odd if text.casefold() not in MARKS}
+        cells = sum(self._counts.values())
+        if len(strange) > MOST_ODD or sum(self._counts[text] for text in strange) > ODD_SHARE * cells:
             odd = [text for text in odd if text not in strange]
-        return tuple(odd), unknown | missing_cells(self.column, tuple(odd))
+        return tuple(odd)
 
-    def _different(self, missing: Mask) -> list[str]:
-        return [str(text) for text in self.column[~missing].str.strip().unique()]
-
-    def _as_numbers_or_times(self, missing: Mask, own: tuple[str, ...]) -> Understood | None:
-        if missing.all():
-            return None
-        sure = self.column[~missing]
-        if all_match(sure, NUMBER) and any_match(sure, r".*\d.*"):
-            if any_match(sure, LEADING_ZERO):
+    def _as_numbers_or_times(self, texts: Sequence[str], own: tuple[str, ...]) -> Understood | None:
+        """The reading of these different texts, if there is one; ``own`` are the words beside them."""
+        few = texts[:: max(1, len(texts) // SAMPLE)]  # most columns that fail do so at once
+        if _all(NUMBER, few) and _all(NUMBER, texts) and any(_DIGIT.search(text) for text in texts):
+            if any(re.fullmatch(LEADING_ZERO, text) for text in texts):
                 return None
-            form = self._time_form(missing) if all_match(sure, r"\d{8}|\d{14}") else None
+            form = find_time_form(texts) if _all(r"\d{8}|\d{14}", texts) else None
             if form:
-                return self._times("", missing, own, form)
-            return self._numbers("numbers", missing, own, self._plain_form(missing))
-        if all_match(sure, ISO_TIME) and real_times(sure):
-            return self._times("times", missing, own)
-        different = self._different(missing)
-        few = different[:: max(1, len(different) // SAMPLE)]  # most columns that fail do so at once
+                return self._times("", self._unknown(own), own, form)
+            return self._numbers("numbers", self._unknown(own), own, _plain_form(texts))
+        if _all(ISO_TIME, few) and _all(ISO_TIME, texts) and real_times(pd.Series(list(texts), dtype="str")):
+            return self._times("times", self._unknown(own), own)
         if find_notation(few, decimal_comma=self.decimal_comma) is not None:
-            notation = find_notation(different, decimal_comma=self.decimal_comma)
+            notation = find_notation(texts, decimal_comma=self.decimal_comma)
             if notation is not None:
-                return self._numbers(notation.meaning, missing, own, notation)
-        form = find_time_form(few) and find_time_form(different)
-        return self._times("", missing, own, form) if form else None
+                return self._numbers(notation.meaning, self._unknown(own), own, notation)
+        form = find_time_form(few) and find_time_form(texts)
+        return self._times("", self._unknown(own), own, form) if form else None
 
-    def _plain_form(self, missing: Mask) -> Notation | None:
-        """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
-        form = NumberNotation.find(self._different(missing))
-        known = form is not None and form.fixed and bool(form.places or form.exponent)
-        return replace(form, either=False) if form is not None and known else None
-
-    def _time_form(self, missing: Mask) -> TimeForm | None:
-        return find_time_form(self._different(missing)) if self.texts else None
-
-    def _words(self) -> Understood:
+    def _words(self, different: Sequence[str]) -> Understood:
         """Yes and no, words with an order, names, or nothing to learn from."""
-        own = self._level_marks()
-        missing = missing_cells(self.column, (*self.marks, *own))
-        if missing.all():
+        own = _level_marks(different)
+        if own:
+            different = [text for text in different if text not in set(own)]
+        if not different:
             return Understood(self.name, None, "nothing but marks for unknown cells")
-        different = self._different(missing)
+        if len(different) > FEW:
+            reason = unlearnable(different, sum(self._counts[text] for text in different))
+            if reason:
+                return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
+        missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
         if in_words(different):
-            variable = boolean_variable(self.name, self.column, missing)
-            return self._with(variable, "yes or no", own)
+            return self._with(boolean_variable(self.name, self.column, missing), "yes or no", own)
         if len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
-            read = _levels(
-                self.name, self.column, missing, (*self.marks, *own), Kind.ORDINAL, (), "words with an order"
-            )
-            assert read.variable is not None
+            variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
             said = f"levels from {order[0]!r} to {order[-1]!r}"
-            remedy = hints.kind(self.name, "categorical")
-            return replace(self._with(read.variable, said, own), remedy=remedy)
-        reason = unlearnable(self.column[~missing])
-        if reason:
-            return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
+            return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} names"
-        variable = level_variable(self.name, self.column, missing)
-        return self._with(variable, said, own)
-
-    def _level_marks(self) -> tuple[str, ...]:
-        """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""
-        different = [text for text in self._different(self.missing) if len(text) <= 8]
-        found = [text for text in different if text.casefold() in LEVEL_MARKS]
-        codes = [text for text in different if len(text) == 2 and text.isupper() and text != "NA"]
-        if not codes:
-            found += [text for text in different if text in ("NA", "na")]
-        if "+" not in different:
-            found += [text for text in different if text == "-"]
-        return tuple(found) if len(found) < len(self._different(self.missing)) else ()
+        return self._with(level_variable(self.name, self.column, missing), said, own)
 
     # Columns of numbers.
 
@@ -290,10 +264,11 @@ class _Reader:
         values = numbers(self.column, missing, name)[~missing]
         whole = bool((values == np.rint(values)).all())
         if whole and len(values) > FEW:
-            distinct = len(np.unique(values)) == len(values)
-            if distinct and _runs(values) and (ID_NAME.search(name) or name.strip() in ("", "index")):
+            named = bool(ID_NAME.search(name) or PHONE_NAME.search(name) or not name.strip())
+            distinct = named and len(np.unique(values)) == len(values)
+            if distinct and _runs(values) and not PHONE_NAME.search(name):
                 return Understood(name, None, "a running number", remedy=hints.kind(name, "integer"))
-            if distinct and (ID_NAME.search(name) or PHONE_NAME.search(name)) and values.min() >= 0:
+            if distinct and values.min() >= 0:
                 return Understood(
                     name, None, "a different number in every row, by name an id", remedy=hints.kind(name, "integer")
                 )
@@ -361,6 +336,29 @@ def _levels(
     said: str = "levels in the order given",
 ) -> Understood:
     return Understood(name, level_variable(name, column, missing, kind, order), said)
+
+
+def _all(pattern: str, texts: Sequence[str]) -> bool:
+    whole = re.compile(pattern)
+    return all(whole.fullmatch(text) for text in texts)
+
+
+def _plain_form(texts: Sequence[str]) -> Notation | None:
+    """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
+    form = NumberNotation.find(texts)
+    known = form is not None and form.fixed and bool(form.places or form.exponent)
+    return replace(form, either=False) if form is not None and known else None
+
+
+def _level_marks(different: Sequence[str]) -> tuple[str, ...]:
+    """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""
+    short = [text for text in different if len(text) <= 8]
+    found = [text for text in short if text.casefold() in LEVEL_MARKS]
+    if not any(len(text) == 2 and text.isupper() and text != "NA" for text in short):
+        found += [text for text in short if text in ("NA", "na")]
+    if "+" not in short:
+        found += [text for text in short if text == "-"]
+    return tuple(found) if len(found) < len(different) else ()
 
 
 def _other_order(form: TimeForm | None) -> tuple[str, ...]:

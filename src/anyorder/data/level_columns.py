@@ -97,27 +97,29 @@ def in_words(texts: Sequence[str]) -> bool:
     return len(texts) == 2 and any(words == set(pair) for pair in YES_NO)
 
 
-def unlearnable(texts: Series) -> str:
-    """Why nothing can be learned from the known texts of a column; empty if something can."""
-    different = texts.unique()
-    if len(texts) <= FEW_TEXTS or (len(different) < MOSTLY * len(texts) and len(different) <= MOST_LEVELS):
-        return _free_text(texts, len(different)) if len(texts) > FEW_TEXTS else ""
-    sample = pd.Series(different[:MANY], dtype="str").str.strip()
+def unlearnable(different: Sequence[str], cells: int) -> str:
+    """Why nothing can be learned from these different texts in so many cells; empty if something can."""
+    if cells <= FEW_TEXTS:
+        return ""
+    sentences = len(different) > HALF * cells and _words_in(different) >= SENTENCE
+    if len(different) < MOSTLY * cells and len(different) <= MOST_LEVELS:
+        return "free text" if sentences else ""
+    sample = pd.Series(list(different[:MANY]), dtype="str")
     for pattern, noun in PATTERNS:
         if all_match(sample, pattern):
             return noun
-    if said := _free_text(texts, len(different)):
-        return said
-    if len(different) == len(texts):
+    if sentences:
+        return "free text"
+    if len(different) == cells:
         return "a different text in every row, like a name or an id"
-    if len(different) >= MOSTLY * len(texts):
+    if len(different) >= MOSTLY * cells:
         return "a different text in nearly every row, like a name or an id"
     return f"{len(different):,} different texts, more than {MOST_LEVELS:,}"
 
 
-def _free_text(texts: Series, different: int) -> str:
-    words = texts.iloc[:MANY].str.count(r"\S+").mean()
-    return "free text" if different > HALF * len(texts) and words >= SENTENCE else ""
+def _words_in(texts: Sequence[str]) -> float:
+    some = texts[:MANY]
+    return sum(len(text.split()) for text in some) / len(some)
 
 
 def _with_levels(name: str, kind: Kind, column: Series, levels: Sequence[Level]) -> Variable:

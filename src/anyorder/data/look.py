@@ -58,7 +58,7 @@ class ColumnLook:
 
 @dataclass(frozen=True)
 class Look:
-    """What :func:`look` found; prints as a table, shows itself in a notebook, and is plain values by :meth:`to_json`."""
+    """What :func:`look` found: prints as a table, shows itself in a notebook, gives plain values by :meth:`to_json`."""
 
     rows: int
     columns: tuple[ColumnLook, ...]
@@ -234,13 +234,15 @@ def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[
     else:
         known = _numbers(variable, column, missing)
         values[~missing] = known
-        low, middle, high = np.quantile(known, [0.0, 0.5, 1.0], method="nearest").tolist()
+        low, middle, high = float(known.min()), float(np.quantile(known, 0.5, method="nearest")), float(known.max())
         shown = " .. ".join(_written(variable, value) for value in (low, middle, high))
         heights = tuple(np.histogram(known, BINS)[0].astype(float).tolist()) if high > low else ()
-        count = len(np.unique(known))
-        odd += (
-            oddities.about_times(known) if variable.kind is Kind.DATETIME else oddities.about_numbers(variable, known)
-        )
+        seen, counts = np.unique(known, return_counts=True)
+        count = len(seen)
+        if variable.kind is Kind.DATETIME:
+            odd += oddities.about_times(known)
+        else:
+            odd += oddities.about_numbers(variable, known, seen, counts)
     remedy = read.remedy or _other_kind(variable)
     taken = ColumnLook(
         read.name, variable.kind.value, read.why, int(missing.sum()), count, shown, tuple(odd), remedy, heights

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anyorder.data.level_columns import MOST_LEVELS
 from anyorder.errors import UserError
@@ -12,6 +15,8 @@ from anyorder.variables.codecs.base import recorded_step
 from anyorder.variables.codecs.lattice import LARGEST_WHOLE
 from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Bounds, Kind, Level, Variable
+
+Counts: TypeAlias = NDArray[np.intp]
 
 MOST_ATOMS = 10
 ATOM_REPEATS = 5
@@ -32,7 +37,7 @@ def number_variable(
 ) -> Variable | None:
     """What a column of numbers is, or is declared to be; None for long numbers that are the names of a few things."""
     values = numbers(column, missing, name, notation)[~missing]
-    seen = np.unique(values)
+    seen, counts = np.unique(values, return_counts=True)
     whole = bool((values == np.rint(values)).all() and np.abs(values).max() <= LARGEST_WHOLE)
     repeats = len(values) / len(seen)
     # Two whole numbers are a yes/no question even in a small table; one value is a constant in any.
@@ -43,10 +48,10 @@ def number_variable(
         if atoms and column.dtype.kind in "iuO" and np.abs(values).max() > LARGEST_WHOLE:
             return None  # floats would lose their last digits
         kind = Kind.ATOMS if atoms else Kind.INTEGER if whole else Kind.CONTINUOUS
-    spikes = _spikes(values, declared=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
+    spikes = _spikes(seen, counts, declared=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
     if kind is Kind.SPIKED and not spikes:
         raise UserError(f"column {name!r} holds no number twice, so it has no atoms; it is continuous, not spiked")
-    limits = _limits(values, seen) if forced is None and kind is not Kind.ATOMS else (None, None)
+    limits = _limits(seen, counts) if forced is None and kind is not Kind.ATOMS else (None, None)
     if forced is None and kind is Kind.CONTINUOUS:
         spikes = tuple(sorted({*spikes, *(end for end in limits if end is not None)}))
         kind = Kind.SPIKED if spikes else kind
@@ -64,7 +69,7 @@ def number_variable(
     if kind is not Kind.ATOMS:
         if forced is not None:
             return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, notation=notation)
-        step = 0.0 if kind is Kind.INTEGER else recorded_step(values)
+        step = 0.0 if kind is Kind.INTEGER else recorded_step(seen)
         bounds = _natural_bounds(values, limits)
         if notation is not None:
             low, high = notation.bounds
@@ -79,10 +84,9 @@ def number_variable(
     return Variable(name, kind, levels, dtype=dtype, form=form, notation=notation)
 
 
-def _spikes(values: Numbers, *, declared: bool) -> tuple[float, ...]:
+def _spikes(seen: Numbers, counts: Counts, *, declared: bool) -> tuple[float, ...]:
     """The numbers that hold a tenth of the cells each; none where there are too many of them for a continuum."""
-    seen, counts = np.unique(values, return_counts=True)
-    often = (counts >= SPIKE_SHARE * len(values)) & (counts >= SPIKE_REPEATS)
+    often = (counts >= SPIKE_SHARE * counts.sum()) & (counts >= SPIKE_REPEATS)
     if declared:  # the best of what there is
         order = np.argsort(-counts, kind="stable")[: max(1, min(MOST_SPIKES, int(often.sum())))]
         return tuple(sorted(float(seen[index]) for index in order if counts[index] > 1))
@@ -104,15 +108,14 @@ def _natural_bounds(values: Numbers, limits: Bounds) -> Bounds:
     return low if limits[0] is None else limits[0], high if limits[1] is None else limits[1]
 
 
-def _limits(values: Numbers, seen: Numbers) -> Bounds:
+def _limits(seen: Numbers, counts: Counts) -> Bounds:
     """An end that many cells have, and that the values next to it have far less often."""
     if len(seen) <= FEW_VALUES:
         return None, None
-    least, most = seen[: NEIGHBOURS + 1], seen[: -NEIGHBOURS - 2 : -1]
     found = []
-    for ends in (least, most):
-        here, *beside = ((values == end).sum() for end in ends)
-        piled = here >= max(PILE, PILE_SHARE * len(values)) and here >= PILE_TIMES * max(beside)
+    for ends, often in ((seen, counts), (seen[::-1], counts[::-1])):
+        here, beside = often[0], often[1 : NEIGHBOURS + 1]
+        piled = here >= max(PILE, PILE_SHARE * counts.sum()) and here >= PILE_TIMES * beside.max()
         found.append(float(ends[0]) if piled else None)
     return found[0], found[1]
 

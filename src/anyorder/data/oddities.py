@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anyorder.data.columns import MARKS
 from anyorder.variables import hints
@@ -29,12 +30,11 @@ MOST_COMPARED = 300
 """Columns beyond these are not compared with each other."""
 
 
-def about_numbers(variable: Variable, values: Numbers) -> Iterator[str]:
-    """What is odd about the known numbers of a column."""
+def about_numbers(variable: Variable, values: Numbers, seen: Numbers, counts: NDArray[np.intp]) -> Iterator[str]:
+    """What is odd about the known numbers of a column; ``seen`` are the different ones, and how often each occurs."""
     if len(values) < FEWEST:
         return
-    seen, counts = np.unique(values, return_counts=True)
-    said = _codes(variable, values, seen, counts)
+    said = _codes(seen, counts)
     if said:
         yield said
         return
@@ -56,7 +56,7 @@ def about_numbers(variable: Variable, values: Numbers) -> Iterator[str]:
         yield f"{cells} far outside the rest, such as {written(variable, float(worst))}"
 
 
-def _codes(variable: Variable, values: Numbers, seen: Numbers, counts: np.ndarray) -> str:
+def _codes(seen: Numbers, counts: NDArray[np.intp]) -> str:
     """A number such as -999 that lies apart from all others."""
     for end, rest in ((seen[0], seen[1:]), (seen[-1], seen[:-1])):
         count = int(counts[0] if end == seen[0] else counts[-1])
@@ -65,8 +65,8 @@ def _codes(variable: Variable, values: Numbers, seen: Numbers, counts: np.ndarra
         gap = float(np.abs(rest - end).min())
         negative = end < 0 and rest.min() >= 0
         if negative or gap > 0.5 * float(rest.max() - rest.min()):
-            shown = f"{end:g}"
-            return f"{shown} occurs {count} times, apart from all others: if it stands for unknown, use {hints.missing(shown)}"
+            remedy = hints.missing(f"{end:g}")
+            return f"{end:g} occurs {count} times, apart from all others: if it stands for unknown, use {remedy}"
     return ""
 
 

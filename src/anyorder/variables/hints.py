@@ -10,7 +10,8 @@ from anyorder.support.words import write_word
 class Hint(str):
     """A hint in both languages; ``python`` and ``command`` are each of them alone."""
 
-    __slots__ = ("command", "python")
+    python: str
+    command: str
 
     def __new__(cls, python: str, command: str) -> Hint:
         hint = super().__new__(cls, f"{python} (command line: {command})")

@@ -43,6 +43,7 @@ _PARTS = re.compile(
     rf"(?P<inner>[{MINUS}])?\s*(?P<body>\d[\d.,{SPACES}{APOSTROPHES}]*\d|\d|[.,]\d+)(?P<exponent>[eE][+-]?\d{{1,3}})?"
     rf"(?P<gap>\s*)(?P<suffix>[^\d\s()+{MINUS}][^\d()]{{0,14}}?)??\s*(?P<trailing>-)?\s*(?P<close>\))?"
 )
+_PLAIN = str.maketrans(dict.fromkeys(SPACES, " ") | dict.fromkeys(APOSTROPHES, "'"))
 _UNIT = re.compile(r"[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}")
 
 
@@ -227,13 +228,15 @@ def _is_money(sign: str) -> bool:
 
 
 def _plain_spaces(body: str) -> str:
-    return "".join(" " if sign in SPACES else "'" if sign in APOSTROPHES else sign for sign in body)
+    return body if body.isascii() else body.translate(_PLAIN)
 
 
 def _as_written(separator: str, parts: Sequence[re.Match[str]]) -> str:
     """The separator as the texts have it: which kind of space, which apostrophe."""
+    if separator in ("", ",", "."):
+        return separator
     own = Counter(sign for each in parts for sign in each["body"] if _plain_spaces(sign) == separator)
-    return own.most_common(1)[0][0] if separator and own else separator
+    return own.most_common(1)[0][0] if own else separator
 
 
 def _after(parts: re.Match[str], group: str) -> str:
@@ -275,7 +278,7 @@ def _body_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
 
 def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> tuple[str, str, bool] | None:
     """What stands between thousands and before fractions, and whether it could be the other way round."""
-    signs = {sign for body in bodies for sign in body if not sign.isdigit()}
+    signs = set().union(*bodies) - set("0123456789")
     if not signs:
         return "", "," if decimal_comma else ".", False
     fits = [
