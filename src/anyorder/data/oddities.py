@@ -113,8 +113,7 @@ def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tupl
             continue
         key = _pattern(values, known)
         if key in keys:
-            how = "repeats" if np.array_equal(values, cells[keys[key]][1][: len(values)]) else "says the same as"
-            yield name, f"{how} {keys[key]!r}"
+            yield name, _relation(variable, values[known], keys[key], *cells[keys[key]][:2], known)
             continue
         keys[key] = name
         if variable.numeric and not variable.kind.has_levels:
@@ -124,6 +123,17 @@ def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tupl
                     yield name, f"is {other!r} in another unit"
                     break
             lines.append((name, values, known))
+
+
+def _relation(variable: Variable, values: Numbers, name: str, other: Variable, theirs: Numbers, known: Mask) -> str:
+    """What a column is to another one that is the same in the same rows."""
+    if variable.numeric and other.numeric:
+        same = theirs[: len(known)][known]
+        if np.array_equal(values, same):
+            return f"repeats {name!r}"
+        if abs(_correlation(values, same)) > 1 - 1e-6:
+            return f"is {name!r} in another unit"
+    return f"says the same as {name!r}"
 
 
 def _pattern(values: Numbers, known: Mask) -> bytes:

@@ -35,6 +35,8 @@ WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:
 EPOCHS = {"epoch s": 1_000_000, "epoch ms": 1_000}
 """Microseconds in one of their units."""
 LONGEST = 40
+ENOUGH = 6
+"""Different dates from which on it is no chance that they are in the order of time."""
 EARLIEST, LATEST = 1900, 2100
 """Years from which on, and up to which, digits alone are taken for a date."""
 
@@ -69,7 +71,7 @@ def find_time_form(texts: Sequence[str]) -> TimeForm | None:
     if not swapped:
         return TimeForm(found[0][0])
     # Both orders can be read: where one of them puts the rows into the order of time, that one is meant.
-    for pattern, read in found:
+    for pattern, read in found if len(texts) >= ENOUGH else ():
         other = next(one for name, one in found if name == _swapped(pattern))
         if (read.is_monotonic_increasing or read.is_monotonic_decreasing) and not (
             other.is_monotonic_increasing or other.is_monotonic_decreasing
