@@ -42,13 +42,12 @@ def about_numbers(variable: Variable, values: Numbers, seen: Numbers, counts: ND
     spread = high - low
     if spread <= 0:
         return
-    # Skewed columns have long tails that are no mistakes: on the scale of logarithms they are ordinary.
-    if seen[0] > 0 and (high - middle) > 1.5 * (middle - low):
+    far = (values > high + FAR * spread) | (values < low - FAR * spread)
+    if seen[0] > 0 and far.any():
+        # Skewed columns have long tails that are no mistakes: on the scale of logarithms they are ordinary.
         logs = np.log(values)
         low, high = np.quantile(logs, [0.25, 0.75])
-        far = (logs > high + FAR / 3 * (high - low)) | (logs < low - FAR / 3 * (high - low))
-    else:
-        far = (values > high + FAR * spread) | (values < low - FAR * spread)
+        far &= (logs > high + FAR / 3 * (high - low)) | (logs < low - FAR / 3 * (high - low))
     if 0 < far.sum() <= 0.01 * len(values):
         worst = values[far][np.argmax(np.abs(values[far] - middle))]
         count = int(far.sum())
@@ -80,7 +79,7 @@ def about_levels(variable: Variable, counts: Mapping[object, int]) -> Iterator[s
     if doubled:
         yield f"{' and '.join(map(repr, doubled[0][:3]))} look like one level in different spellings"
     unknown = [text for text in texts if text.strip().casefold() in MARKS]
-    if unknown:
+    if unknown and variable.kind is not Kind.ORDINAL:
         yield f"{unknown[0]!r} is kept as a level: if it stands for unknown, use {hints.missing(unknown[0])}"
     once = sum(count == 1 for count in counts.values())
     if variable.kind is Kind.CATEGORICAL and len(counts) > 20 and once > 0.5 * len(counts):
