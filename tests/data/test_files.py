@@ -16,8 +16,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from anyorder.data.delimited import _pieces, _Text
 from anyorder.data.files import read_table, write_table
+from anyorder.data.said import Said
+from anyorder.data.table_text import Source, TableText
 from anyorder.errors import UserError
 from anyorder.support.atomic import atomic_path
 
@@ -121,15 +122,15 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
         ("", "is empty"),
         (" \n\n", "is empty"),
         ("a,b\n", "no rows"),
-        ("a,b,a\n1,2,3\n", "repeated: 'a'"),
-        ("a,b\n1,2\n1,2,3\n", "Expected 2 fields in line 3, saw 3"),
-        ("a,b\n1,2,3\n1,2,3\n", "more fields than the 2 column names"),
-        ("a,b,c\n1,2,3\n1,2\n", "row 1 has 2 fields, the header has 3"),
+        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, and there are 2 column names: mend it .*quotes"),
+        ("a,b\n1,2,3\n1,2,3\n", "line 2 has 3 fields, and there are 2 column names"),
+        ("a,b,c\n1,2,3\n1,2\n", "line 3 has 2 fields, and there are 3 column names: mend it .*cut off"),
         ('a,b\n1,"2\n3,4\n', "cannot read"),
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "'5.1' looks like a value"),
         (b"PK\x03\x04\0\0\0\0\x08", "not a text file"),
-        (b"a,b\n1,\xff\xfe\xfa\n", "not UTF-8"),
-        (b"a,b\n" + b"1,x\n" * 40000 + b"1,\xff\n", "not UTF-8"),
+        ("größe,b\n1,ü\n".encode() + b"2,\xff\n", r"not UTF-8 text \(.* at byte 17\)"),
+        (b"a,b\n" + "1,ü\n".encode() * 400_000 + b"1,\xff\n", r"not UTF-8 text \(.* at byte 2000006\)"),
+        (bytes(range(1, 256)) * 9, "not a text file"),
     ],
 )
 def test_not_a_table(tmp_path: Path, content: str | bytes, words: str) -> None:
@@ -149,7 +150,7 @@ def test_not_a_file(tmp_path: Path) -> None:
         ("none.csv", "no such file"),
         ("none.parquet", "no such file"),
         ("d.csv", "folder"),
-        ("t.xlsx", r"should end in one of \.csv"),
+        ("t.docx", r"should end in one of \.csv"),
         ("t", "should end in"),
         ("bad.parquet", "as Parquet"),
         ("cut.csv.gz", "gzip"),
@@ -170,7 +171,7 @@ def test_standard_streams(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     frame = read_table("-")
     assert frame.to_dict("list") == {"a": [1], "b": ["x"]}
     write_table(frame, "-")
-    assert capsys.readouterr().out.splitlines() == ["a,b", "1,x"]
+    assert capsys.readouterr().out.splitlines() == ["a;b", "1;x"]
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
@@ -316,8 +317,8 @@ def test_parquet_with_flipped_bits_is_refused_or_the_same(tmp_path: Path) -> Non
 
 def test_readers_that_take_turns_leave_the_filters_of_warnings_alone(tmp_path: Path) -> None:
     before = list(warnings.filters)
-    texts = [_Text(lambda: io.BytesIO(b"a,b\n1,2\n3,4\n"), "it") for _ in range(2)]
-    first, second = (_pieces(text, ",", ["a", "b"], 1) for text in texts)
+    texts = [TableText(Source(lambda: io.BytesIO(b"a,b\n1,2\n3,4\n"), "it", str, 12), Said(), print) for _ in range(2)]
+    first, second = (text.pieces(1) for text in texts)
     assert len(next(first)) == len(next(second)) == 1
     assert warnings.filters == before  # between two pieces the caller's own code runs
     assert len(list(first)) == len(list(second)) == 1

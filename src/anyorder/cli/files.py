@@ -44,11 +44,13 @@ def read_frame(path: Path, missing: Sequence[str]) -> pd.DataFrame:
     return read_table(path, missing=tuple(missing))
 
 
-def write_frame(frame: pd.DataFrame, path: Path | None, *, escape_formulas: bool = False) -> None:
-    """Write a table to that file, or as CSV to standard output."""
+def write_frame(
+    frame: pd.DataFrame, path: Path | None, *, escape_formulas: bool = False, like: pd.DataFrame | None = None
+) -> None:
+    """Write a table to that file, or as CSV to standard output; in the dialect of ``like``, else in its own."""
     from anyorder.data.files import write_table
 
-    write_table(frame, "-" if path is None else path, escape_formulas=escape_formulas)
+    write_table(frame, "-" if path is None else path, escape_formulas=escape_formulas, like=like)
 
 
 def read_bytes(path: Path) -> bytes:

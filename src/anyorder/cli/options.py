@@ -19,7 +19,9 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="a model file (
 TableFile = Annotated[
     Path,
     typer.Argument(
-        metavar="TABLE", help="CSV (any delimiter), CSV.gz, Parquet, or - for standard input", show_default=False
+        metavar="TABLE",
+        help="CSV (any delimiter), CSV.gz, Parquet, Excel, JSON lines, or - for standard input",
+        show_default=False,
     ),
 ]
 Out = Annotated[

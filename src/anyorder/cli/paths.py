@@ -51,7 +51,10 @@ def check_apart(paths: Mapping[str, Any]) -> None:
     A link to a file counts as the file, and a file in a folder that is read as one that is read. A run may keep its
     model and its log beside its checkpoints, but not in their place.
     """
-    named = {name: path for name, path in paths.items() if isinstance(path, Path) and str(path) != "-"}
+    from anyorder.data.said import bare_name  # what is read may have more behind its name, as in sales.csv#header=3
+
+    given = {name: path for name, path in paths.items() if isinstance(path, Path) and str(path) != "-"}
+    named = {name: path if name in WRITTEN else Path(bare_name(path)) for name, path in given.items()}
     for name in WRITTEN:
         for other, path in named.items():
             if name in named and other != name and _same_file(named[name], path):

@@ -49,7 +49,7 @@ def predict(
     if probabilities:
         for level, values in answers.probs().items():
             found[f"P({column}={level})"] = values
-    write_frame(found, out, escape_formulas=escape_formulas)
+    write_frame(found, out, escape_formulas=escape_formulas, like=frame)
 
 
 def _levels(text: str) -> list[float]:

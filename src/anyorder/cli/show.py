@@ -145,6 +145,9 @@ def print_card(card: Mapping[str, Any], *, as_json: bool) -> None:
 
 def print_compression(source: Path, target: Path, *, as_json: bool) -> None:
     """Print how small a file became."""
+    from anyorder.data.said import bare_name
+
+    source = Path(bare_name(source))
     size, packed = source.stat().st_size if source.is_file() else 0, target.stat().st_size
     facts = {"file": str(target), "bytes": packed, "of": size, "bits_per_byte": 8 * packed / max(size, 1)}
     print_result(facts, as_json=as_json)

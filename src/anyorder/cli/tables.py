@@ -80,13 +80,12 @@ def fill(
     frame = read_frame(file, marks)
     if intervals is not None and held_out is not None:
         adjusted = model.conformal(read_frame(held_out, marks), seed=seed, like=frame, unseen=unseen)
-        write_frame(
-            _as_cells(adjusted.intervals(frame, level, unseen=unseen)), intervals, escape_formulas=escape_formulas
-        )
+        found = _as_cells(adjusted.intervals(frame, level, unseen=unseen))
+        write_frame(found, intervals, escape_formulas=escape_formulas, like=frame)
     if draws is None:
         with show.bar("filling rows"):
             filled = model.fill(frame, seed=seed, unseen=unseen, rules=rule or None)
-        write_frame(filled, out, escape_formulas=escape_formulas)
+        write_frame(filled, out, escape_formulas=escape_formulas, like=frame)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
@@ -96,7 +95,7 @@ def fill(
         drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
     for index, one in enumerate(drawn):
         one.insert(0, "draw", index)
-    write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas)
+    write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas, like=frame)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -208,7 +207,7 @@ def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = 
 
 
 def decompress(model: TableModel, file: CompressedFile, out: PlainOut, escape_formulas: EscapeFormulas = False) -> None:
-    """A table with the same cells, as CSV, CSV.gz or Parquet."""
+    """A table with the same cells, as CSV (in the dialect that it was read in), CSV.gz or Parquet."""
     check_table(out)
     with field(str(file)):
         table = model.decompress(read_bytes(file))

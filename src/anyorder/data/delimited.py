@@ -1,223 +1,116 @@
 r"""Delimited text as a table, read piece by piece: comma, semicolon, tab, bar or spaces between the fields.
 
-The text is read twice. The first time says for every column what all of its cells can be read as; the second time turns
-piece after piece into that. So there is never more in memory than the table itself and one piece of the text.
+The text is read three times. The first time finds out its encoding and how it begins and ends; the second says for
+every column what all of its cells can be read as; the third turns piece after piece into that. So there is never more
+in memory than the table itself and one piece of the text.
 
 In a table of one column a blank line is a missing cell. In wider ones it is skipped.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import BinaryIO
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
+from anyorder.data.layout import Head
+from anyorder.data.said import Said
+from anyorder.data.table_text import Say, Source, TableText
 from anyorder.errors import UserError
-from anyorder.support.csv_rows import csv_rows
-from anyorder.support.filtered_warnings import warnings_set
 from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
-DELIMITERS = (",", ";", "\t", "|")
-SPACES = r"\s+"
 ALWAYS_MISSING = ("nan", "NaN", "NAN", "<NA>", "NaT", "NULL", "null", "#N/A")
 """Texts that programs write for "no value", whatever the column. NA and None may be meant as texts."""
-HEAD = 1 << 16  # bytes from which delimiter and names are found out, or as many as the first line has
-LONGEST_HEAD = 1 << 24
 PIECE = 1 << 23  # bytes of text that are taken at a time
 COLUMNS_TIMES_PIECES = 20_000  # a piece costs a little for every column: wide tables are taken in fewer, larger pieces
 
-Opener = Callable[[], AbstractContextManager[BinaryIO]]
-"""Opens the text, from its beginning, as often as it is called."""
 
-
-def read_delimited(
-    reopen: Opener, source: str, missing: Sequence[object], delimiter: str | None, size: int
-) -> pd.DataFrame:
-    """The table in that text. ``source`` is its name in messages, ``size`` about how many bytes it has."""
-    if delimiter is not None and delimiter != SPACES and (len(delimiter) != 1 or delimiter in '\r\n"\0'):
-        raise UserError(f"a delimiter is one character, such as ';', or {SPACES!r} for spaces, got {delimiter!r}")
-    text = _Text(reopen, source)
-    try:
-        delimiter = delimiter or sniff(text.lines)
-        names = _header(text.lines, delimiter, source)
-    except csv.Error as error:
-        raise UserError(f"cannot read {source} as a table: {error}") from None
-    size = max(size, len("".join(text.lines)))
+def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: Say) -> pd.DataFrame:
+    """The table in that text; ``said`` is what somebody said of how to read it, ``say`` takes notices."""
+    text, source = TableText(opened, said, say), opened.title
+    names = text.head.names
+    size = max(opened.size, text.scan.length)
     pieces = min(size / PIECE, max(1, COLUMNS_TIMES_PIECES // len(names)))
     rows = max(1, int(text.rows_in(size) / max(pieces, 1)))
+    text.find_end(rows, say)
     marks = [*ALWAYS_MISSING, *map(str, missing)]
-    readings = [_Reading(marks, decimal_comma=delimiter == ";") for _ in names]
-    count, short = 0, False
-    for piece in _pieces(text, delimiter, names, rows):
-        count += len(piece)
-        short = short or (len(names) > 1 and bool((piece.iloc[:, -1] == "").any()))
-        for index, reading in enumerate(readings):
-            reading.see(piece.iloc[:, index])
-    if not count:
+    seen = _seen(text, rows, marks)
+    if seen.names_as_cells:  # the column names are cells elsewhere too: such a row may well be one
+        text.headers = []
+        seen = _seen(text, rows, marks)
+    if not seen.count:
         raise UserError(f"{source} has column names but no rows")
-    if short:
-        _refuse_short_lines(text, delimiter, len(names))
-    columns: list[list[Series]] = [[] for _ in names]
+    width = seen.width(text.head)
+    if width > (own := len(names) - text.head.padding):  # a cell behind those that have names
+        text.refuse_lines(own, own)
+    if width > 1 and seen.empty[width - 1]:
+        text.refuse_lines(width, len(names))
+    if seen.headers:
+        several = len(seen.headers) > 1
+        before = ", ".join(map(str, seen.headers[:5])) + (", ..." if len(seen.headers) > 5 else "")
+        say(
+            f"{source}: {len(seen.headers)} line{'s' if several else ''} that repeat{'' if several else 's'} the "
+            f"column names (before row{'s' if several else ''} {before}) {'were' if several else 'was'} skipped; "
+            f"to have every line as a row, say {text.way('rows=all')}"
+        )
+    columns: list[list[Series]] = [[] for _ in range(width)]
     try:
-        for piece in _pieces(text, delimiter, names, rows):
-            for index, (reading, parts) in enumerate(zip(readings, columns, strict=True)):
+        for piece in text.pieces(rows):
+            for index, (reading, parts) in enumerate(zip(seen.readings[:width], columns, strict=True)):
                 parts.append(reading.read(piece.iloc[:, index]))
     except (ValueError, OverflowError) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{source} was changed while it was read: read it again") from error
-    if sum(map(len, columns[0])) != count:
+    if sum(map(len, columns[0])) != seen.count:
         raise UserError(f"{source} was changed while it was read: read it again")
     table: dict[str, Series] = {}
-    for name in names:  # one after the other, so that only one column is there twice
+    for name in names[:width]:  # one after the other, so that only one column is there twice
         table[name] = pd.concat(columns.pop(0), ignore_index=True)
-    return pd.DataFrame(table, copy=False)
+    commas = any(reading.comma and reading.with_commas is not None for reading in seen.readings)
+    return text.dialect("," if commas else ".", named=opened.named).put_on(pd.DataFrame(table, copy=False))
 
 
-class _Text:
-    """The text and its first lines, decoded: UTF-8, or UTF-16 with a mark in front, as spreadsheets write it."""
+@dataclass
+class _Seen:
+    """What the cells of a text can be read as."""
 
-    def __init__(self, reopen: Opener, source: str) -> None:
-        self.reopen, self.source = reopen, source
-        with reopen() as file:
-            head = file.read(HEAD)
-            self.encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-            if self.encoding != "utf-16" and b"\0" in head:
-                raise UserError(f"cannot read {source}: it is not a text file, a CSV table was expected")
-            more = file.read(1)
-            head += more
-            while more and len(head) < LONGEST_HEAD and not any(end in head for end in (b"\n", b"\r")):
-                more = file.read(HEAD)
-                head += more
-        try:  # the head may end in the middle of a character
-            decoded = codecs.getincrementaldecoder(self.encoding)().decode(head, final=not more)
-        except UnicodeDecodeError as error:
-            raise not_text(source, error) from None
-        if not decoded.strip():
-            raise UserError(f"{source} is empty; expected a line of column names and lines of values")
-        lines = io.StringIO(decoded, newline="").readlines()
-        if more and len(lines) > 1:
-            lines = lines[:-1]  # cut off in the middle
-        self.blank = next(number for number, line in enumerate(lines) if line.strip())  # lines before the names
-        self.lines = lines[self.blank :]
+    readings: list[_Reading]
+    empty: list[bool]  # some cell of the column is empty
+    full: list[bool]  # some is not
+    count: int = 0
+    headers: list[int] = field(default_factory=list)  # the rows before which the names are repeated
+    names_as_cells: bool = False
 
-    def rows_in(self, size: int) -> int:
-        """About how many lines so many bytes are."""
-        return max(1, int(size * len(self.lines) / sum(map(len, self.lines))))
-
-    @contextmanager
-    def opened(self) -> Iterator[io.TextIOWrapper]:
-        """The text from its column names on."""
-        with self.reopen() as file:
-            text = io.TextIOWrapper(file, encoding=self.encoding, newline="")
-            for _ in range(self.blank):
-                text.readline()
-            try:
-                yield text
-            finally:
-                text.detach()
+    def width(self, head: Head) -> int:
+        """How many columns there are, without the last ones that have neither a name nor a cell."""
+        width = len(head.names)
+        while width > 1 and width - 1 in head.nameless and not self.full[width - 1]:
+            width -= 1
+        return width
 
 
-def not_text(source: str, error: UnicodeDecodeError) -> UserError:
-    """What is said of bytes that are no text in the encoding that they seem to be in."""
-    kind = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
-    return UserError(f"cannot read {source}: not {kind} text ({error.reason} at byte {error.start}); save it as UTF-8")
-
-
-def sniff(lines: Sequence[str]) -> str:
-    r"""The delimiter under which the lines have as many fields as the header; ``\s+`` for aligned numbers."""
-    best, best_score = ",", (0.0, 0, 0)
-    for delimiter in DELIMITERS:
-        rows = [row for row in _fields(lines[:200], delimiter) if row]
-        width = len(rows[0]) if rows else 0
-        agree = sum(len(row) == width for row in rows) / max(len(rows), 1)
-        if width <= 1 or (agree, width) < best_score[:2]:
-            continue
-        score = (agree, width, _numeric_columns(rows[1:], width, delimiter))  # the last one breaks ties
-        if score > best_score:
-            best, best_score = delimiter, score
-    if best_score[1]:
-        return best
-    rows = [line.split() for line in lines[:200] if line.strip()]
-    cells = pd.Series([cell for row in rows[1:] for cell in row], dtype="str")
-    aligned = len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
-    return SPACES if aligned and cells.str.fullmatch(NUMBER).mean() >= 0.5 else ","
-
-
-def _numeric_columns(rows: Sequence[Sequence[str]], width: int, delimiter: str) -> int:
-    """How many columns hold only numbers, with a decimal comma where the delimiter leaves room for it."""
-    whole = [row for row in rows if len(row) == width]
-    pattern = rf"{NUMBER}|[+-]?\d+,\d+" if delimiter == ";" else NUMBER
-    columns = (pd.Series([row[index] for row in whole], dtype="str") for index in range(width))
-    return sum(all_match(column[column.str.strip() != ""], pattern) for column in columns) if whole else 0
-
-
-def _header(lines: Sequence[str], delimiter: str, source: str) -> list[str]:
-    fields = lines[0].split() if delimiter == SPACES else next(_fields(lines, delimiter))
-    names = [name.strip() or f"column {index}" for index, name in enumerate(fields, start=1)]
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise UserError(f"{source}: column names must differ; repeated: {', '.join(map(repr, repeated))}")
-    decimal = [name for name in names if "." in name and all_match(pd.Series([name], dtype="str"), NUMBER)]
-    if decimal:
-        raise UserError(f"{source}: the first line should hold the column names, but {decimal[0]!r} looks like a value")
-    return names
-
-
-def _fields(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
-    return (row for _, row in csv_rows(lines, delimiter, skipinitialspace=True))
-
-
-def _pieces(text: _Text, delimiter: str, names: list[str], rows: int) -> Iterator[pd.DataFrame]:
-    """Every cell as text; lines of another length than the header's are refused, not padded or cut."""
-    source = text.source
-    try:
-        with text.opened() as lines:
-            pieces = pd.read_csv(
-                lines,
-                sep=delimiter,
-                header=0,
-                names=names,
-                dtype="str",
-                index_col=False,
-                keep_default_na=False,
-                na_values=[],
-                skipinitialspace=True,
-                skip_blank_lines=len(names) > 1,
-                chunksize=rows,
-            )
-            while True:
-                with warnings_set("error", pd.errors.ParserWarning):  # "loss of data": a line is too long
-                    piece = next(pieces, None)
-                if piece is None:
-                    return
-                yield piece
-    except pd.errors.ParserWarning:
-        raise UserError(f"{source}: some lines have more fields than the {len(names)} column names") from None
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        reason = str(error).removeprefix("Error tokenizing data. ").removeprefix("C error: ").strip()
-        raise UserError(f"cannot read {source} as a table with {len(names)} columns: {reason}") from None
-    except UnicodeDecodeError as error:
-        raise not_text(source, error) from None
-
-
-def _refuse_short_lines(text: _Text, delimiter: str, width: int) -> None:
-    """pandas fills a short line with empty cells; it is more likely a damaged file."""
-    with text.opened() as lines:
-        rows = (line.split() for line in lines) if delimiter == SPACES else _fields(lines, delimiter)
-        try:
-            for number, row in enumerate(row for row in rows if row):
-                if len(row) < width:  # rows are counted as everywhere, by the labels of the table, from 0
-                    raise UserError(f"{text.source}: row {number - 1} has {len(row)} fields, the header has {width}")
-        except csv.Error as error:
-            raise UserError(f"cannot read {text.source} as a table with {width} columns: {error}") from None
+def _seen(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
+    names = text.head.names
+    readings = [_Reading(marks, decimal_comma=text.delimiter == ";") for _ in names]
+    seen = _Seen(readings, [False] * len(names), [False] * len(names))
+    last = max((index for index in range(len(names)) if index not in text.head.nameless), default=0)
+    telling = text.telling
+    alike = 0
+    for piece in text.pieces(rows, seen.headers):
+        seen.count += len(piece)
+        for index in range(last, len(names)):
+            empty = piece.iloc[:, index] == ""
+            seen.empty[index] = seen.empty[index] or bool(empty.any())
+            seen.full[index] = seen.full[index] or not empty.all()
+        if telling is not None and text.headers:
+            alike += int((piece.iloc[:, telling] == text.headers[0][telling]).sum())
+        for index, reading in enumerate(seen.readings):
+            reading.see(piece.iloc[:, index])
+    seen.names_as_cells = bool(seen.headers and alike)
+    return seen
 
 
 class _Reading:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from anyorder.data import oddities
 from anyorder.data.columns import Understood
+from anyorder.data.files import frame_or_file
 from anyorder.data.tables import understand_table
 from anyorder.support import html
 from anyorder.variables import hints
@@ -193,7 +194,7 @@ def look(
     >>> [(column.name, column.kind or "left out", column.why) for column in found.columns]
     [('price', 'atoms', 'an amount in $'), ('id', 'left out', 'ids')]
     """
-    table, found = understand_table(frame, kinds, missing, drop, bounds, levels)
+    table, found = understand_table(frame_or_file(frame, missing), kinds, missing, drop, bounds, levels)
     marks = tuple(str(mark) for mark in missing)
     looks: list[ColumnLook] = []
     cells: dict[str, tuple[Variable, Numbers, Mask]] = {}

@@ -11,13 +11,13 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv_rows(
-    lines: Iterable[str], delimiter: str = ",", *, skipinitialspace: bool = False
+    lines: Iterable[str], delimiter: str = ",", *, quote: str = '"', skipinitialspace: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
     """The fields of every row and the number of its last line, counted from 1; raises ``csv.Error``."""
     # The limit belongs to the process, not to a reader. Setting it back would stop other threads in the middle of their
     # files, so it stays where it is.
     csv.field_size_limit(LONGEST_FIELD)
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=skipinitialspace)
+    reader = csv.reader(lines, delimiter=delimiter, quotechar=quote, skipinitialspace=skipinitialspace)
     for row in reader:
         yield reader.line_num, row
 

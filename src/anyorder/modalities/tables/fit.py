@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anyorder.data.files import frame_or_file
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.modalities.card import make_card, still_improving
@@ -56,7 +57,8 @@ def fit(
     Parameters
     ----------
     frame
-        pandas or polars; NaN, None and the marks in ``missing`` are unknown cells, in training too.
+        pandas or polars, or the name of a file (CSV, Parquet, Excel; see :func:`anyorder.data.files.read_table`).
+        NaN, None and the marks in ``missing`` are unknown cells, in training too.
     minutes
         The most time to train (2 by default). Ctrl-C stops earlier and keeps the best model so far.
     engine
@@ -104,6 +106,7 @@ def fit(
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     check_missingness(missingness)
     options = TableOptions.read(config, minutes=minutes, engine=engine)
+    frame = frame_or_file(frame, missing)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds, levels=levels)
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 
+from anyorder.data.files import frame_or_file
 from anyorder.data.frames import as_pandas, is_frame, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.face import FittedModel
@@ -210,6 +211,7 @@ class TableQuestions(FittedModel):
         >>> len(nats) == len(frame)
         True
         """
+        frame = frame_or_file(frame, self.schema.missing)
         scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
         return like_input(scores, frame)["log_prob"]
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from anyorder.data.files import frame_or_file
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.tables.questions import TableQuestions, column_names
@@ -120,7 +121,7 @@ class TableTasks(TableQuestions):
         Parameters
         ----------
         frame
-            pandas or polars, with NaN or None where a cell is unknown.
+            pandas or polars, with NaN or None where a cell is unknown, or the name of a file with such a table.
         draws
             So many tables filled at random, jointly, in place of one filled by mean or most probable level.
         seed
@@ -143,6 +144,7 @@ class TableTasks(TableQuestions):
         >>> len(model.fill(holes, draws=4, seed=0))
         4
         """
+        frame = frame_or_file(frame, self.schema.missing)
         table = as_pandas(frame)
         if draws is None:
             return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
@@ -199,8 +201,13 @@ class TableTasks(TableQuestions):
     def _others(self, frame: Any, column: str, unseen: Unseen) -> RowConditionals:
         """What the other columns say, row by row."""
         self.schema.index(column)
+        frame = frame_or_file(frame, self.schema.missing)
         table = as_pandas(frame)
         return RowConditionals(self.core, table.drop(columns=column, errors="ignore"), unseen, like=frame)
+
+    def _rows(self, frame: Any) -> pd.DataFrame:
+        """The rows in pandas, of a frame or of the file that is named."""
+        return as_pandas(frame_or_file(frame, self.schema.missing))
 
     def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
@@ -227,7 +234,7 @@ class TableTasks(TableQuestions):
         >>> 0.5 < share <= 1
         True
         """
-        return calibrate(self.core, as_pandas(frame), seed=seed, repeats=repeats)
+        return calibrate(self.core, self._rows(frame), seed=seed, repeats=repeats)
 
     def conformal(
         self,
@@ -270,8 +277,8 @@ class TableTasks(TableQuestions):
         >>> bool(low < high)
         True
         """
-        table = None if like is None else as_pandas(like)
-        held_out = as_pandas(frame)
+        table = None if like is None else self._rows(like)
+        held_out = self._rows(frame)
         return conformal(self.core, held_out, given=given, like=table, by_known=by_known, seed=seed, unseen=unseen)
 
     def surprise(self, frame: Any, *, unseen: Unseen = "refuse") -> Any:
@@ -294,6 +301,7 @@ class TableTasks(TableQuestions):
         >>> model.surprise(frame.head(3)).shape
         (3, 4)
         """
+        frame = frame_or_file(frame, self.schema.missing)
         return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
 
     def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> list[Anomaly]:
@@ -322,7 +330,7 @@ class TableTasks(TableQuestions):
         >>> model.anomalies(odd, top=1)[0].column
         'price'
         """
-        return anomalies(self.core, as_pandas(frame), top=top, unseen=unseen)
+        return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
 
     def coherence(self, frame: Any, seed: int = 0) -> Coherence:
         """How much answers depend on the order in which variables are asked for, and what averaging over orders gains.
@@ -345,7 +353,7 @@ class TableTasks(TableQuestions):
         >>> model.coherence(held_out, seed=0).spread >= 0
         True
         """
-        return coherence(self.core, as_pandas(frame), seed=seed)
+        return coherence(self.core, self._rows(frame), seed=seed)
 
     def compress(self, data: Any, **options: Any) -> bytes:
         """The rows of a frame in as few bytes as the model can, without loss.
@@ -369,7 +377,7 @@ class TableTasks(TableQuestions):
         """
         if options.pop("calls", None) is not None:
             raise UserError("calls are for texts; a row is coded one cell after the other")
-        return compress_table(self.core, data)
+        return compress_table(self.core, frame_or_file(data))
 
     def decompress(self, data: bytes) -> pd.DataFrame:
         """The rows that :meth:`compress` compressed with this model.

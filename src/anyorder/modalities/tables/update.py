@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from anyorder.data.files import frame_or_file
 from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError
 from anyorder.masking import Cardinality, Univariate
@@ -81,7 +82,7 @@ def update(
     """
     run = Run.start(seed, "cpu", None, resume=False, log=None, tensorboard=None, progress=progress)
     options = TableOptions.read(config, minutes=minutes)
-    core, table = model.core, as_pandas(frame)
+    core, table = model.core, as_pandas(frame_or_file(frame, model.schema.missing))
     if core.network.reads_order:
         raise UserError("a model whose network reads an order cannot learn from new rows: fit one to all rows instead")
     if len(table) < FEWEST_ROWS:

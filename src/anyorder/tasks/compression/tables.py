@@ -27,12 +27,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from anyorder.data.dialect import Dialect
 from anyorder.data.frames import as_pandas
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.query import Query
-from anyorder.support.boundary import reading
+from anyorder.support.boundary import field, reading
 from anyorder.support.threads import torch_threads
 from anyorder.tasks.compression.cell_bytes import distinct_cells, read_cells, write_cells
 from anyorder.tasks.compression.coder import DERAILED, Reader, Sealed, Stream, Writer, padded
@@ -74,7 +75,10 @@ class Dictionary:
 
 
 def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
-    """The rows of a frame; :func:`decompress_table` with the same model gives them back, their index left out."""
+    """The rows of a frame; :func:`decompress_table` with the same model gives them back, their index left out.
+
+    The dialect of the text that they were read from comes back too.
+    """
     labels = list(frame.columns)
     table = as_pandas(frame).reset_index(drop=True)
     for label in labels:
@@ -98,7 +102,9 @@ def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
             values[name], indices[name] = dictionary.values, index
     writer = Writer()
     _code(model, values, indices, len(table), writer)
-    facts = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
+    facts: dict[str, Any] = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
+    if dialect := Dialect.of(frame).facts():
+        facts["dialect"] = dialect  # earlier releases do not look at it
     return Sealed(facts, padded(writer.words(), len(table)), checksum, tuple(blobs)).written(MAGIC, model)
 
 
@@ -138,7 +144,9 @@ def _decompressed(model: AnyOrderModel, sealed: Sealed) -> pd.DataFrame:
         columns[name] = dictionary.cells.iloc[entry].reset_index(drop=True)
     sealed.check(checksum)
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows))
-    return frame if names == labels else frame.set_axis(labels, axis=1)
+    frame = frame if names == labels else frame.set_axis(labels, axis=1)
+    with field("dialect"):
+        return Dialect.read(sealed.facts.get("dialect", {})).put_on(frame)
 
 
 def _read(model: AnyOrderModel, name: str, series: Series) -> tuple[Dictionary, Int[np.ndarray, " rows"]]:

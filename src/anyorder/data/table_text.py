@@ -1,0 +1,275 @@
+"""A delimited text of which is known how it is written and which of its lines are rows; its cells, piece by piece."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from anyorder.data.dialect import Dialect, newline_of, quoted_of
+from anyorder.data.encodings import Opener, not_text, scan
+from anyorder.data.endings import amount, find_ending, is_total
+from anyorder.data.layout import Row, fields, find_head, first_rows, value_columns
+from anyorder.data.said import Said, Way
+from anyorder.data.sniffing import sniff
+from anyorder.errors import UserError
+from anyorder.support.filtered_warnings import warnings_set
+from anyorder.variables.cells import NUMBER
+
+Say = Callable[[str], None]
+"""Takes a notice."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that can be opened again and again."""
+
+    reopen: Opener
+    title: str  # what it is called in messages
+    way: Way
+    size: int  # in bytes, about
+    named: bool = False  # the delimiter is that of the file's ending
+
+
+class TableText:
+    """A text that was scanned, and what it was found to be: delimiter, quotes, the lines of names and of rows."""
+
+    def __init__(self, opened: Source, said: Said, say: Say) -> None:
+        self.reopen, self.source, self.way, self.said = opened.reopen, opened.title, opened.way, said
+        source = self.source
+        self.scan = scan(self.reopen, source, said.encoding)
+        if not self.scan.head.strip():
+            raise UserError(f"{source} is empty; expected a line of column names and lines of values")
+        self.lines = io.StringIO(self.scan.head, newline="").readlines()
+        cut = len(self.scan.head) < self.scan.length
+        if self.scan.notice:
+            say(f"{self.scan.notice}, as in {self.way('encoding=cp1250')}")
+        # What was skipped before the lines that are looked at: Excel's own line, and lines that somebody said to skip.
+        self.skipped = self._skip()
+        lines = self.lines[self.skipped :]
+        if not any(line.strip() for line in lines):
+            raise UserError(f"{source} ends before its column names, which were expected in line {self.skipped + 1}")
+        try:
+            self.delimiter, self.quote = self._signs or sniff(lines, said.delimiter)
+            rows = first_rows(lines, self.delimiter, self.quote, cut=cut)
+            rows = [Row(row.cells, row.first + self.skipped, row.last + self.skipped) for row in rows]
+            self.head = find_head(rows, said.header, source, self.way)
+        except csv.Error as error:
+            raise UserError(f"cannot read {source} as a table: {error}") from None
+        for notice in self.head.notices:
+            say(notice)
+        self.rows = [row for row in rows if row.first > self.head.line]
+        self.begin = sum(map(len, self.lines[: self.head.line]))
+        self.end = self.scan.length
+        self.headers = [] if said.every_row else self._repeatable()
+
+    def _skip(self) -> int:
+        self._signs: tuple[str, str] | None = None
+        first = next(number for number, line in enumerate(self.lines) if line.strip())
+        sign = re.fullmatch(r"\s*\"?sep=(.)\"?[\s,;]*", self.lines[first], re.IGNORECASE)
+        if sign and len(self.lines) > first + 1:  # how Excel is told the delimiter
+            rest = self.lines[first + 1 :]
+            self._signs = (self.said.delimiter or sign[1], sniff(rest, sign[1])[1])
+            first += 1
+        if self.said.header is not None and self.said.header[0]:
+            first = max(first, self.said.header[0] - 1)
+        return first
+
+    @property
+    def telling(self) -> int | None:
+        """The first column whose name is a word, so that a row with it may be a line of names."""
+        cells = self.headers[0] if self.headers else []
+        words = (index for index, cell in enumerate(cells) if cell and not re.fullmatch(NUMBER, cell))
+        return next(words, None)
+
+    def _repeatable(self) -> list[list[str]]:
+        """The lines of names that are no rows where they come again: two words or more."""
+        width = len(self.head.names)
+        headers = [[cell.strip() for cell in cells] for cells in self.head.headers[:1]]
+        return [cells for cells in headers if len(cells) == width > 1 and sum(map(bool, cells)) > 1]
+
+    def rows_in(self, size: int) -> int:
+        """About how many lines so many bytes are."""
+        return max(1, int(size * len(self.lines) / sum(map(len, self.lines))))
+
+    def dialect(self, decimal: str, *, named: bool) -> Dialect:
+        """How the text is written."""
+        lines = self.lines[self.skipped : self.skipped + 100]
+        return Dialect(
+            delimiter=self.delimiter,
+            named=named,
+            quote=self.quote,
+            quoted=quoted_of(lines, self.delimiter, self.quote),
+            decimal=decimal,
+            encoding=self.scan.encoding,
+            mark=self.scan.mark,
+            newline=newline_of(self.scan.head),
+        )
+
+    def find_end(self, rows: int, say: Say) -> None:
+        """Find footnotes and totals below the rows, and leave them out."""
+        width = len(self.head.names)
+        tail = self.scan.tail[max(0, len(self.scan.tail) - (self.scan.length - self.begin)) :]
+        if self.said.every_row or not tail:
+            return
+        found = find_ending("above\n" + tail, self.delimiter, self.quote, width)
+        shift = self.scan.lines - len(re.findall(r"\r\n|\n|\r", tail)) - (not tail.endswith(("\n", "\r"))) - 1
+        if found.footnotes:
+            self.end = self.scan.length - found.start[found.footnotes[0].first]
+        if found.totals:
+            top = found.totals[0]
+            kept, self.end = self.end, self.scan.length - found.start[top.first]
+            texts = sorted(set(range(width)) - set(value_columns(self.rows, width)))
+            sums: dict[int, float] = {}
+
+            def summed(columns: Sequence[int]) -> Mapping[int, float]:
+                sums.update(self._sums(rows, [column for column in columns if column not in sums]))
+                return sums
+
+            if not all(is_total(row, texts, summed) for row in found.totals):
+                self.end = kept
+                say(
+                    f"{self.source}: line {top.first + shift} ({str(top)[:60]!r}) was kept as a row, though it reads "
+                    "like a total; if it is one, delete it"
+                )
+                found.totals = []
+        for rows_out, what in ((found.totals, "totals"), (found.footnotes, "a remark")):
+            if rows_out:
+                first, last = rows_out[0].first + shift, rows_out[-1].first + shift
+                lines = f"line {first}" if first == last else f"lines {first}-{last}"
+                say(
+                    f"{self.source}: {lines} at the end ({str(rows_out[0])[:60]!r}) "
+                    f"{'was' if first == last else 'were'} taken for {what} and skipped; "
+                    f"to have every line as a row, say {self.way('rows=all')}"
+                )
+
+    def _sums(self, rows: int, columns: Sequence[int]) -> dict[int, float]:
+        found = dict.fromkeys(columns, 0.0)
+        for piece in self.pieces(rows):
+            for column in columns:
+                amounts = (amount(cell) for cell in piece.iloc[:, column])
+                found[column] += sum(number for number in amounts if number is not None)
+        return found
+
+    @contextmanager
+    def opened(self) -> Iterator[_Part]:
+        """The text from its first row to its last."""
+        with self.reopen() as file:
+            text = io.TextIOWrapper(file, encoding=self.scan.codec, newline="")
+            text.read(self.begin)
+            try:
+                yield _Part(text, self.end - self.begin)
+            finally:
+                text.detach()
+
+    def pieces(self, rows: int, headers: list[int] | None = None) -> Iterator[pd.DataFrame]:
+        """Every cell as text; lines of another length than the names' are refused, not padded or cut.
+
+        ``headers``: takes the numbers of the rows before which the names are repeated.
+        """
+        names = self.head.names
+        done = 0
+        try:
+            with self.opened() as lines:
+                pieces = pd.read_csv(
+                    lines,
+                    sep=self.delimiter,
+                    quotechar=self.quote,
+                    header=None,
+                    names=names,
+                    dtype="str",
+                    index_col=False,
+                    keep_default_na=False,
+                    na_values=[],
+                    skipinitialspace=True,
+                    skip_blank_lines=len(names) > 1,
+                    chunksize=rows,
+                )
+                while True:
+                    with warnings_set("error", pd.errors.ParserWarning):  # "loss of data": a line is too long
+                        piece = next(pieces, None)
+                    if piece is None:
+                        return
+                    repeated = self._repeated(piece)
+                    if len(repeated):
+                        piece = piece.drop(index=piece.index[repeated])
+                        if headers is not None:
+                            headers += (done + repeated - np.arange(len(repeated))).tolist()
+                    done += len(piece)
+                    yield piece
+        except pd.errors.EmptyDataError:
+            return
+        except pd.errors.ParserWarning:
+            self.refuse_lines(len(names), len(names))
+            raise UserError(f"{self.source}: some lines have more fields than the {len(names)} column names") from None
+        except pd.errors.ParserError as error:
+            self.refuse_lines(len(names), len(names))
+            reason = str(error).removeprefix("Error tokenizing data. ").removeprefix("C error: ").strip()
+            raise UserError(f"cannot read {self.source} as a table with {len(names)} columns: {reason}") from None
+        except UnicodeDecodeError as error:
+            raise not_text(self.source, error) from None
+
+    def _repeated(self, piece: pd.DataFrame) -> np.ndarray:
+        """The rows of a piece that are the line of names once more."""
+        telling = self.telling
+        if telling is None:
+            return np.empty(0, dtype=np.int64)
+        found = np.flatnonzero((piece.iloc[:, telling] == self.headers[0][telling]).to_numpy(dtype=bool))
+        same = [[cell.strip() for cell in piece.iloc[row]] == self.headers[0] for row in found[:1000].tolist()]
+        return np.asarray(found[:1000][np.array(same, dtype=bool)])
+
+    def refuse_lines(self, least: int, most: int) -> None:
+        """Refuse the first line with too few or too many fields.
+
+        pandas fills a short line with empty cells; it is more likely a damaged file.
+        """
+        width = len(self.head.names)
+        with self.opened() as lines:
+            try:
+                for number, cells in fields(lines, self.delimiter, self.quote):
+                    if not cells or least <= len(cells) <= most or (len(cells) > most and not any(cells[most:])):
+                        continue
+                    does = "fewer" if len(cells) < least else "more"
+                    raise UserError(
+                        f"{self.source}: line {number + self.head.line} has {_count(len(cells))}, and there are "
+                        f"{width} column names: mend it ({_REASONS[does]}); if the names are in another line, say in "
+                        f"which, as in {self.way('header=2')}"
+                    )
+            except csv.Error as error:
+                raise UserError(f"cannot read {self.source} as a table with {width} columns: {error}") from None
+
+
+_REASONS = {
+    "fewer": "is it cut off?",
+    "more": "a cell with the delimiter in it belongs in quotes",
+}
+
+
+def _count(fields: int) -> str:
+    return "1 field" if fields == 1 else f"{fields} fields"
+
+
+class _Part(io.TextIOBase):
+    """So many characters more of a text."""
+
+    def __init__(self, text: io.TextIOWrapper, length: int) -> None:
+        self.text, self.left = text, length
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> str:
+        piece = self.text.read(self.left if size is None or size < 0 else min(size, self.left))
+        self.left -= len(piece)
+        return piece
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        line = self.text.readline(self.left if size < 0 else min(size, self.left))
+        self.left -= len(line)
+        return line
