@@ -72,7 +72,7 @@ SAMPLE = 2_000
 _DIGIT = re.compile(r"\d")
 ID_NAME = re.compile(
     r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$|(?-i:[a-z](?:ID|Id)$)"
-    r"|^unnamed: \d+$|^column \d+$"
+    r"|nummer$|^unnamed: \d+$|^column \d+$"
 )
 PHONE_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|cell|fax|telefon|handy)(?:$|[\s_.-])|phone$")
 POST_NAME = re.compile(
@@ -220,7 +220,9 @@ class _Reader:
     def _as_numbers_or_times(self, texts: Sequence[str], own: tuple[str, ...]) -> Understood | None:
         """The reading of these different texts, if there is one; ``own`` are the words beside them."""
         few = texts[:: max(1, len(texts) // SAMPLE)]  # most columns that fail do so at once
-        if _all(NUMBER, few) and _all(NUMBER, texts) and any(_DIGIT.search(text) for text in texts):
+        grouped = self.decimal_comma and any("." in text for text in few) and _all(r"-?\d{1,3}(?:\.\d{3})*", texts)
+        plain = not grouped and _all(NUMBER, few) and _all(NUMBER, texts)
+        if plain and any(_DIGIT.search(text) for text in texts):
             if any(re.fullmatch(LEADING_ZERO, text) for text in texts):
                 return None
             form = find_time_form(texts) if _all(r"\d{8}|\d{14}", texts) else None

@@ -74,7 +74,7 @@ def about_levels(variable: Variable, counts: Mapping[object, int]) -> Iterator[s
     texts = [level for level in counts if isinstance(level, str)]
     alike: dict[str, list[str]] = {}
     for text in texts:
-        alike.setdefault(re.sub(r"[\W_]+", " ", text).strip().casefold(), []).append(text)
+        alike.setdefault(re.sub(r"[\s_]+", " ", text).strip(" .").casefold(), []).append(text)
     doubled = [group for key, group in alike.items() if key and len(group) > 1]
     if doubled:
         yield f"{' and '.join(map(repr, doubled[0][:3]))} look like one level in different spellings"

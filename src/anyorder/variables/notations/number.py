@@ -295,10 +295,10 @@ def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> t
     as_decimal = [pair for pair in fits if pair[1] == sign and not any(body.count(sign) > 1 for body in bodies)]
     if as_thousands and as_decimal:
         # 1,234 and 56,789 alone: where all fractions have three digits they most likely are none. A point is left to
-        # be one, as programs write it.
+        # be one, as programs write it, unless the other columns have decimal commas.
         if money:
             return *as_thousands[0], False  # no currency has thousandths in an export
-        fraction = sign == "." or decimal_comma
+        fraction = (sign == ".") != decimal_comma
         return ("", sign, True) if fraction else (*as_thousands[0], True)
     if as_thousands:
         return *as_thousands[0], False
