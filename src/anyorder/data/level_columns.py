@@ -17,8 +17,8 @@ from anyorder.variables.schema import Kind, Level, Variable
 MOST_LEVELS = 1000
 FEW_TEXTS = 20
 """Up to here a text column with a new text in every row may still be a small table, not an id."""
-MOSTLY, HALF = 0.9, 0.5
-"""The shares of different texts from which on they are names, and (if they are long) free text."""
+MOSTLY, HALF, SHORT_TABLE = 0.9, 0.5, 100
+"""The shares of different texts from which on they are ids: in a table of fewer rows, and in longer ones."""
 SENTENCE = 4.0
 """So many words on average make a text a sentence."""
 MANY = 10_000
@@ -102,7 +102,8 @@ def unlearnable(different: Sequence[str], cells: int) -> str:
     if cells <= FEW_TEXTS:
         return ""
     sentences = len(different) > HALF * cells and _words_in(different) >= SENTENCE
-    if len(different) < MOSTLY * cells and len(different) <= MOST_LEVELS:
+    most = (MOSTLY if cells < SHORT_TABLE else HALF) * cells
+    if len(different) < most and len(different) <= MOST_LEVELS:
         return "free text" if sentences else ""
     sample = pd.Series(list(different[:MANY]), dtype="str")
     for pattern, noun in PATTERNS:
@@ -112,8 +113,8 @@ def unlearnable(different: Sequence[str], cells: int) -> str:
         return "free text"
     if len(different) == cells:
         return "a different text in every row, like a name or an id"
-    if len(different) >= MOSTLY * cells:
-        return "a different text in nearly every row, like a name or an id"
+    if len(different) >= most:
+        return "a different text in most rows, like a name or an id"
     return f"{len(different):,} different texts, more than {MOST_LEVELS:,}"
 
 

@@ -35,6 +35,8 @@ WORDS = {
     Kind.ORDINAL: "ordered levels",
     Kind.DATETIME: "time",
 }
+PLAIN = ("numbers", "times", "yes or no", "true or false")
+"""Reasons that say no more than the kind."""
 SECONDS_A_CELL = 2e-6
 """About what it takes to encode one cell before training begins."""
 
@@ -43,7 +45,8 @@ SECONDS_A_CELL = 2e-6
 class ColumnLook:
     """One column: what it is taken for (``kind`` is empty where it is left out), and what is odd about it.
 
-    ``shown`` are a few values as the column writes them, ``heights`` the shape of its distribution.
+    ``shown`` are a few values as the column writes them, ``heights`` the shape of its distribution; ``doubtful`` says
+    that another reading is as possible, or that the column could be spared.
     """
 
     name: str
@@ -55,6 +58,13 @@ class ColumnLook:
     odd: tuple[str, ...] = ()
     remedy: str = ""
     heights: tuple[float, ...] = field(default=(), repr=False)
+    doubtful: bool = False
+
+    @property
+    def taken(self) -> str:
+        """What the column is taken for, in words."""
+        word = WORDS[Kind(self.kind)] if self.kind else "left out"
+        return word if self.why in PLAIN else f"{word} ({self.why})"
 
 
 @dataclass(frozen=True)
@@ -133,16 +143,17 @@ class Look:
         width = min(28, max((len(column.name) for column in self.columns), default=6))
         lines = [self.summary()]
         for column in self.columns:
-            holes = f", {column.missing / self.rows:.0%} missing" if column.missing else ""
-            taken = f"{WORDS[Kind(column.kind)]} ({column.why})" if column.kind else f"LEFT OUT: {column.why}"
+            holes = f", {_share(column.missing / self.rows)} missing" if column.missing else ""
+            taken = column.taken if column.kind else f"LEFT OUT: {column.why}"
             values = f": {column.shown}" if column.kind and column.shown else ""
             lines.append(f"  {column.name:<{width}}  {taken}{values}{holes}")
-            lines += [f"  {'':<{width}}    ! {finding}" for finding in column.odd]
-            if column.remedy and (column.odd or not column.kind):
-                remedy = getattr(column.remedy, "command", column.remedy) if command_line else column.remedy
-                lines.append(f"  {'':<{width}}    to change it: {remedy}")
+            below = [f"! {finding}" for finding in column.odd]
+            if column.remedy and (column.doubtful or not column.kind):
+                below.append(f"to change it: {column.remedy}")
+            below = [hints.for_commands(line) for line in below] if command_line else below
+            lines += [f"  {'':<{width}}    {line}" for line in below]
         if self.repeated_rows:
-            lines.append(f"{self.repeated_rows:,} rows repeat an earlier one")
+            lines.append(f"{self.repeated_rows:,} rows repeat an earlier one in all columns that are learned from")
         lines.append(f"to fit: {self.time}")
         return "\n".join(lines)
 
@@ -150,19 +161,21 @@ class Look:
         rows = [
             (
                 html.Markup(f"<b>{html.escaped(column.name)}</b>"),
-                WORDS[Kind(column.kind)] if column.kind else "left out",
-                column.why,
+                column.taken,
                 html.columns(column.heights) if column.heights else "",
                 column.shown,
-                f"{column.missing / self.rows:.0%}" if column.missing else "",
+                _share(column.missing / self.rows) if column.missing else "",
                 html.Markup("<br>".join(html.escaped(finding) for finding in column.odd)),
             )
             for column in self.columns
         ]
-        names = ("column", "taken for", "why", "", "values", "missing", "look at")
-        parts = [html.table(names, rows, numeric=(5,)), html.remark(f"To fit: {self.time}.")]
+        names = ("column", "taken for", "", "values", "missing", "look at")
+        parts = [html.table(names, rows, numeric=(4,)), html.remark(f"To fit: {self.time}.")]
         if self.repeated_rows:
-            parts.insert(1, html.remark(f"{self.repeated_rows:,} rows repeat an earlier one."))
+            parts.insert(
+                1,
+                html.remark(f"{self.repeated_rows:,} rows repeat an earlier one in all columns that are learned from."),
+            )
         return html.titled(self.summary(), *parts)
 
 
@@ -246,7 +259,16 @@ def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[
             odd += oddities.about_numbers(variable, known, seen, counts)
     remedy = read.remedy or _other_kind(variable)
     taken = ColumnLook(
-        read.name, variable.kind.value, read.why, int(missing.sum()), count, shown, tuple(odd), remedy, heights
+        read.name,
+        variable.kind.value,
+        read.why,
+        int(missing.sum()),
+        count,
+        shown,
+        tuple(odd),
+        remedy,
+        heights,
+        bool(read.doubts),
     )
     return taken, values, ~missing
 
@@ -277,7 +299,11 @@ def _drop(name: str) -> str:
 
 
 def _with(column: ColumnLook, finding: str, remedy: str) -> ColumnLook:
-    return replace(column, odd=(*column.odd, finding), remedy=remedy)
+    return replace(column, odd=(*column.odd, finding), remedy=remedy, doubtful=True)
+
+
+def _share(share: float) -> str:
+    return "under 1%" if share < 0.005 else f"{share:.0%}"
 
 
 def _repeated(cells: Mapping[str, tuple[Variable, Numbers, Mask]], rows: int) -> int:

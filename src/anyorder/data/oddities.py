@@ -38,8 +38,8 @@ def about_numbers(variable: Variable, values: Numbers, seen: Numbers, counts: ND
     if said:
         yield said
         return
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
-    spread = high - low
+    least, low, middle, high, most = np.quantile(values, [0.01, 0.25, 0.5, 0.75, 0.99])
+    spread = max(high - low, (most - least) / 4)  # the quartiles may be next to each other
     if spread <= 0:
         return
     far = (values > high + FAR * spread) | (values < low - FAR * spread)

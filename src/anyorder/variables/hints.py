@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from anyorder.support.words import write_word
@@ -20,6 +21,11 @@ class Hint(str):
 
     def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
         return self.python, self.command
+
+
+def for_commands(text: str) -> str:
+    """A sentence with its hints in the language of the command line alone."""
+    return re.sub(r"\w+=(?:\[.*?\]|\{.*?\}|'.*?') \(command line: (.*?)\)(?=$|[;,. )])", r"\1", text)
 
 
 def drop(name: str) -> Hint:
