@@ -181,7 +181,7 @@ def test_set_output() -> None:
 def test_columns_without_values(text: bool) -> None:
     frame = houses().drop(columns=["river", "floor"])
     frame.insert(0, "void", pd.Series([None] * len(frame), index=frame.index, dtype="str" if text else "float64"))
-    with pytest.warns(UserWarning, match="every cell is missing: 'void'"):
+    with pytest.warns(UserWarning, match="'void' .every cell is missing"):
         dropping, keeping = imputer().fit(frame), imputer(keep_empty_features=True).fit(frame)
     assert list(dropping.transform(frame).columns) == list(dropping.get_feature_names_out()) == ["size", "rooms"]
     assert list(keeping.get_feature_names_out()) == ["void", "size", "rooms"]
@@ -390,3 +390,15 @@ def test_a_mark_of_missing_cells_beside_a_fraction_is_filled() -> None:
         filled = fitted.transform(array)
     assert filled[0, 0] == 3.5
     assert filled[3, 0] != -999
+
+
+def test_ids_come_back_untouched() -> None:
+    frame = houses().drop(columns=["river", "floor"])
+    frame.insert(0, "id", [f"H-{number}" for number in range(len(frame))])
+    frame.loc[frame.index[3], "size"] = np.nan
+    with pytest.warns(UserWarning, match="left out of the model: 'id'"):
+        fitted = imputer().fit(frame)
+    filled = fitted.transform(frame)
+    assert list(filled.columns) == list(fitted.get_feature_names_out()) == list(frame.columns)
+    assert filled["id"].tolist() == frame["id"].tolist()
+    assert filled["size"].notna().all()

@@ -92,7 +92,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             engine=None if self.engine == "auto" else self.engine,  # "auto" is its default, which config may override
             config=self.config,
         )
-        self.empty_features_ = np.isin(names, self.model_.schema.left_out)
+        self.empty_features_ = np.isin(names, self.model_.schema.empty)
         # An empty frame of their kind, or None: says in which form new rows are to be given.
         self._form = None if isinstance(given, np.ndarray) else nw.to_native(nw.from_native(given).head(0))
         return self

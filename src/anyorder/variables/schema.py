@@ -237,6 +237,8 @@ class Schema:
             object.__setattr__(self, "grid", (len(self.variables),))
         if math.prod(self.grid) != len(self.variables) or min(self.grid) < 1:
             raise UserError(f"{len(self.variables)} variables do not fill a grid of {' x '.join(map(str, self.grid))}")
+        if len(self.why) not in (0, len(self.left_out)):
+            raise UserError(f"{len(self.left_out)} columns are left out, but reasons are given for {len(self.why)}")
         if len(self._positions) != len(self.variables):
             repeated = sorted(name for name, times in Counter(self.names).items() if times > 1)
             raise UserError(f"variable names must differ; repeated: {', '.join(map(repr, repeated))}")
@@ -259,6 +261,16 @@ class Schema:
         variable = self.variables[0].renamed(self.variables[0].name.removesuffix("0"))
         same = self.alike and self.variables == _at_every_position(variable, len(self))
         return variable if same else None
+
+    @cached_property
+    def reasons(self) -> dict[str, str]:
+        """Why each of the columns that were left out was."""
+        return dict(zip(self.left_out, self.why or (EMPTY,) * len(self.left_out), strict=True))
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """The columns left out because they had no value."""
+        return tuple(name for name, reason in self.reasons.items() if reason == EMPTY)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -294,7 +306,7 @@ class Schema:
         if name in self._positions:
             return self._positions[name]
         if name in self.left_out:
-            reason = dict(zip(self.left_out, self.why, strict=False)).get(name, EMPTY)
+            reason = self.reasons[name]
             raise UserError(f"column {name!r} was left out when the model was fitted, so nothing is known: {reason}")
         if name in self.dropped:
             raise UserError(f"column {name!r} was dropped when the model was fitted, so nothing is known about it")

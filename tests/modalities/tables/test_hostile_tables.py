@@ -105,7 +105,9 @@ def one_answer(model: ao.TableModel, name: str, column: Any) -> None:
     """Every question one variable can be asked, given nothing and given another column."""
     variable = model.schema[name]
     known = [
-        cell for cell, gone in zip(column.astype(object), missing_cells(column, words=True), strict=True) if not gone
+        cell
+        for cell, gone in zip(column.astype(object), missing_cells(column, variable.missing, words=True), strict=True)
+        if not gone
     ]
     others = [each for each in model.schema.names if each != name]
     for answer in [model[name], *(model.given({name: known[0]})[other] for other in others[:1])]:
@@ -137,7 +139,9 @@ def whole(model: ao.TableModel, table: pd.DataFrame, frame: Any, filled: Any) ->
         column = after[name]
         assert not column.isna().any(), name
         before = table[name]
-        unknown = missing_cells(before, words=model.schema[name].numeric or bool(model.schema[name].resolution))
+        unknown = missing_cells(
+            before, model.schema[name].missing, words=model.schema[name].numeric or bool(model.schema[name].resolution)
+        )
         kept = zip(before.astype(object)[~unknown], column.astype(object)[~unknown], strict=True)
         assert all(one == two for one, two in kept), name
         assert not missing_cells(column, words=model.schema[name].numeric).any(), name
@@ -199,9 +203,7 @@ def test_command_line(name: str, tmp_path: Path, monkeypatch: Any, capsys: pytes
     assert not any(missing_cells(after[column]).any() for column in after.columns)
 
 
-@pytest.mark.parametrize(
-    "name", ["infinite_cells", "a_text_in_every_row", "two_thousand_categories", "duplicate_names"]
-)
+@pytest.mark.parametrize("name", ["infinite_cells"])
 def test_command_line_refuses_by_name(
     name: str, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

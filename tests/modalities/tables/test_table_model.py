@@ -20,7 +20,7 @@ def test_kinds(model: ao.TableModel) -> None:
         "size": "continuous",
         "rooms": "integer",
         "stars": "atoms",
-        "river": "categorical",
+        "river": "boolean",
         "sold": "boolean",
         "day": "datetime",
         "clock": "datetime",

@@ -10,7 +10,7 @@ import pandas as pd
 from hostile_tables.record import holes, hostile, with_column
 
 
-@hostile(warned="every cell is missing: 'void'")
+@hostile(warned="left out of the model: 'void' (every cell is missing)")
 def column_of_nothing(rng: np.random.Generator) -> Any:
     return with_column(rng, [np.nan] * 40, "void")
 
