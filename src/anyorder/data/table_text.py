@@ -50,7 +50,7 @@ class TableText:
         self.lines = io.StringIO(self.scan.head, newline="").readlines()
         cut = len(self.scan.head) < self.scan.length
         if self.scan.notice:
-            say(f"{self.scan.notice}, as in {self.way('encoding=cp1250')}")
+            say(f"{self.scan.notice}name the encoding, as in {self.way('encoding=cp1250')}")
         # What was skipped before the lines that are looked at: Excel's own line, and lines that somebody said to skip.
         self.skipped = self._skip()
         lines = self.lines[self.skipped :]
@@ -154,8 +154,10 @@ class TableText:
         found = dict.fromkeys(columns, 0.0)
         for piece in self.pieces(rows):
             for column in columns:
-                amounts = (amount(cell) for cell in piece.iloc[:, column])
-                found[column] += sum(number for number in amounts if number is not None)
+                cells = piece.iloc[:, column]
+                plain = pd.to_numeric(cells, errors="coerce")
+                others = (amount(cell) for cell in cells[plain.isna()])
+                found[column] += float(plain.sum()) + sum(number for number in others if number is not None)
         return found
 
     @contextmanager
