@@ -51,18 +51,19 @@ def test_ask_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
 def test_queries_are_read_as_tables_are(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], encoding: str, end: str
 ) -> None:
     queries = tmp_path / "queries.csv"
     queries.write_bytes(f"question,größe{end}price | rooms=6,ü{end}".encode(encoding))
-    found = json.loads(run(capsys, "ask", model, "--queries", str(queries), "--json").out)
-    assert found["answers"][0]["value"] == pytest.approx(22)
+    said = run(capsys, "ask", model, "--queries", str(queries), "--json")
+    assert json.loads(said.out)["answers"][0]["value"] == pytest.approx(22)
+    assert ("if they are wrong, save it as UTF-8" in said.err) == (encoding == "latin-1")
 
 
-@pytest.mark.parametrize("content", ["question\nprice | größe=6\n".encode("latin-1"), b"PK\x03\x04\0\0", b"\xff\xfea"])
-def test_queries_in_other_encodings_are_refused(
+@pytest.mark.parametrize("content", [b"PK\x03\x04\0\0", b"\xff\xfea", "größe, ü\n".encode() + b"\xff\n"])
+def test_queries_that_are_no_text_are_refused(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
     (tmp_path / "queries.csv").write_bytes(content)

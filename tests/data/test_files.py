@@ -97,6 +97,27 @@ def test_encodings_and_decimal_comma(tmp_path: Path) -> None:
     assert frame["name"].tolist() == ["a,b", "c"]
 
 
+def test_a_mark_that_is_a_number_is_a_text(tmp_path: Path) -> None:
+    text = "x,y,z\n1.5,-999,1\n-999,2,-999\n-999.0,3,2\n"
+    frame = read(tmp_path, text, missing=["-999"])
+    assert frame["x"].isna().tolist() == [False, True, False]
+    assert frame["x"].tolist()[2] == -999.0
+    assert frame["y"].isna().tolist() == [True, False, False]
+    assert str(frame["z"].dtype) == "Int64" and frame["z"].isna().tolist() == [False, True, False]
+
+
+def test_numbers_are_read_to_the_last_bit(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    bits = generator.integers(0, 2**63, 3000, dtype=np.uint64).view(np.float64)
+    texts = [repr(float(number)) for number in bits[np.isfinite(bits)]]
+    texts += [f"{number:.22e}" for number in generator.normal(size=1000)]
+    found = read(tmp_path, "k,x\n" + "".join(f"r,{text}\n" for text in texts))["x"]
+    assert found.tolist() == [float(text) for text in texts]
+    spaced = read(tmp_path, "k,x,n\nr, 1.5 , 2 \nr, , 3\n")
+    assert spaced["x"].tolist()[0] == 1.5 and spaced["x"].isna().tolist() == [False, True]
+    assert spaced["n"].tolist() == [2, 3] and spaced["n"].dtype == "int64"
+
+
 def test_missing_cells(tmp_path: Path) -> None:
     frame = read(
         tmp_path, "x,n,t,b,d\n1.5,1,NA,True,2024-01-01\n,?,?,,\nN/A,NULL,null,False,2024-05-01\n", missing=["?"]

@@ -168,6 +168,13 @@ OTHER: dict[str, tuple[str, dict[str, list[Any]], str]] = {
         {"a": [1, 2], "b": ["two\nlines, it's", "x, y"]},
         "",
     ),
+    "single quotes in some cells": ("a,b\n1,'x'\n2,'y'\n3,z\n", {"a": [1, 2, 3], "b": ["'x'", "'y'", "z"]}, ""),
+    "other digits": ("a,b\n٣,x\n4,y\n", {"a": [3, 4], "b": ["x", "y"]}, ""),
+    "infinite first": (
+        "a,b\ninf,inf\n1,2\n3,4\n5,6\n",
+        {"a": [float("inf"), 1, 3, 5], "b": [float("inf"), 2, 4, 6]},
+        "",
+    ),
     "an apostrophe": ("a,b\n1,'tis\n2,o'clock\n", {"a": [1, 2], "b": ["'tis", "o'clock"]}, ""),
     "hash names": ("#chrom\tpos\nchr1\t5\nchr2\t6\n", {"#chrom": ["chr1", "chr2"], "pos": [5, 6]}, ""),
     "hash remarks and names": (
@@ -227,7 +234,7 @@ def test_other_rows(tmp_path: Path, name: str) -> None:
         (HEADER + "Ann, jr.,34,1.62\n" + ROWS, "line 2 has 4 fields, .*belongs in quotes"),
         (
             "word\n" + "a,b\n" * 3,
-            "line 2 has 2 fields, and there are 1 column names.*say in which, as in .*t.csv#header=2",
+            "line 2 has 2 fields, and there is 1 column name: if ',' is no delimiter.*as in .*t.csv#header=2",
         ),
         (HEADER + "Source: x\n", "no rows"),
     ],

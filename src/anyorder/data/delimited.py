@@ -9,13 +9,15 @@ In a table of one column a blank line is a missing cell. In wider ones it is ski
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
 from anyorder.data.layout import Head
+from anyorder.data.plain_numbers import PlainNumbers, plain_numbers
 from anyorder.data.said import Said
 from anyorder.data.table_text import Say, Source, TableText
 from anyorder.errors import UserError
@@ -23,6 +25,7 @@ from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, an
 
 ALWAYS_MISSING = ("nan", "NaN", "NAN", "<NA>", "NaT", "NULL", "null", "#N/A")
 """Texts that programs write for "no value", whatever the column. NA and None may be meant as texts."""
+FEW = 20  # texts for a missing cell that pandas is told of
 PIECE = 1 << 23  # bytes of text that are taken at a time
 COLUMNS_TIMES_PIECES = 20_000  # a piece costs a little for every column: wide tables are taken in fewer, larger pieces
 
@@ -45,7 +48,7 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
     width = seen.width(text.head)
     if width > (own := len(names) - text.head.padding):  # a cell behind those that have names
         text.refuse_lines(own, own)
-    if width > 1 and seen.empty[width - 1]:
+    if width > 1 and seen.empty[width - 1] and not text.has_fields(seen.count + len(seen.headers)):
         text.refuse_lines(width, len(names))
     if seen.headers:
         several = len(seen.headers) > 1
@@ -55,22 +58,42 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
             f"column names (before row{'s' if several else ''} {before}) {'were' if several else 'was'} skipped; "
             f"to have every line as a row, say {text.way('rows=all')}"
         )
-    columns: list[list[Series]] = [[] for _ in range(width)]
-    try:
-        for piece in text.pieces(rows):
-            for index, (reading, parts) in enumerate(zip(seen.readings[:width], columns, strict=True)):
-                parts.append(reading.read(piece.iloc[:, index]))
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, UserError):
-            raise
-        raise UserError(f"{source} was changed while it was read: read it again") from error
-    if sum(map(len, columns[0])) != seen.count:
-        raise UserError(f"{source} was changed while it was read: read it again")
+    if seen.headers:  # words among the numbers, which are left out only when they have been read
+        columns = _columns(text, rows, seen, width, {})
+    else:
+        text.headers = []
+        parsed = {name: reading.parsed for name, reading in zip(names, seen.readings, strict=True) if reading.parsed}
+        try:
+            columns = _columns(text, rows, seen, width, parsed)
+        except _NotReadError:  # numbers that pandas does not know, such as those in other digits
+            columns = _columns(text, rows, seen, width, {})
     table: dict[str, Series] = {}
     for name in names[:width]:  # one after the other, so that only one column is there twice
         table[name] = pd.concat(columns.pop(0), ignore_index=True)
     commas = any(reading.comma and reading.with_commas is not None for reading in seen.readings)
     return text.dialect("," if commas else ".", named=opened.named).put_on(pd.DataFrame(table, copy=False))
+
+
+class _NotReadError(UserError):
+    """Cells could not be read as what they were seen to be."""
+
+
+def _columns(
+    text: TableText, rows: int, seen: _Seen, width: int, parsed: Mapping[str, tuple[str, list[str]]]
+) -> list[list[Series]]:
+    """The pieces of every column, read as what they are; those in ``parsed`` by pandas."""
+    columns: list[list[Series]] = [[] for _ in range(width)]
+    try:
+        for piece in text.pieces(rows, numbers=parsed):
+            for index, (reading, parts) in enumerate(zip(seen.readings[:width], columns, strict=True)):
+                parts.append(reading.read(piece.iloc[:, index]))
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise _NotReadError(f"{text.source} was changed while it was read: read it again") from error
+    if sum(map(len, columns[0])) != seen.count:
+        raise UserError(f"{text.source} was changed while it was read: read it again")
+    return columns
 
 
 @dataclass
@@ -123,14 +146,23 @@ class _Reading:
         self.with_commas = _Numbers() if decimal_comma else None  # what the numbers are if commas are points
         self.comma = False
         self.truths = 0  # cells that are True or False; -1 if some cell is neither
+        self.unknown: set[str] = set()  # the texts of missing cells, as long as they are few
 
     def see(self, texts: Series) -> None:
         """Take note of some cells more."""
+        if not self.plain.all and self.with_commas is None and self.truths < 0:  # texts, which can only be missing yet
+            self.complete = self.complete and not missing_cells(pd.Series(texts.unique()), self.marks).any()
+            return
+        if self.truths <= 0 and self.plain.all and (plain := plain_numbers(texts, self.marks)) is not None:
+            self._see_plain(plain)
+            return
+        texts = pd.Series(texts.unique())  # what a column can be does not depend on how often a cell is there
         missing = missing_cells(texts, self.marks)
         sure = ~missing_cells(texts, self.marks, words=True)
         self.complete = self.complete and not missing.any()
         self.sure = self.sure and bool(sure.all())
         cells = texts[sure]
+        self._note_unknown(texts[~sure])
         if len(cells) and self.with_commas is not None:
             if all_match(cells, r"[+-]?\d+(?:,\d+)?"):
                 self.comma = self.comma or any_match(cells, r".*,.*")
@@ -143,8 +175,35 @@ class _Reading:
             known = texts[~missing]
             self.truths = self.truths + len(known) if all_match(known, "True|False") else -1
 
+    def _see_plain(self, found: PlainNumbers) -> None:
+        self.complete, self.sure = self.complete and not found.unknown, self.sure and not found.unknown
+        self.unknown |= found.unknown
+        for numbers in filter(None, (self.plain, self.with_commas)):
+            numbers.digits, numbers.all_whole = True, numbers.all_whole and found.whole
+        if not found.whole:
+            self.with_commas = None  # there are points
+        self.truths = -1
+
+    def _note_unknown(self, cells: Series) -> None:
+        if len(self.unknown) <= FEW:
+            self.unknown |= set(cells)
+
+    @property
+    def parsed(self) -> tuple[str, list[str]] | None:
+        """The dtype that pandas can read the column as by itself, and its texts for a missing cell."""
+        if self.with_commas is not None and self.comma:
+            return None
+        if self.plain.whole and self.sure:
+            return "int64", []
+        if not self.plain.float or len(self.unknown) > FEW:
+            return None
+        # pandas takes a mark such as -999 for the number, however it is written.
+        return None if any(map(re.compile(NUMBER).fullmatch, self.unknown)) else ("float64", sorted(self.unknown))
+
     def read(self, texts: Series) -> Series:
         """The cells as what the column is; missing ones as NaN or NA."""
+        if texts.dtype.kind in "if":
+            return texts  # read as numbers already
         commas = self.with_commas is not None and self.comma
         numbers = self.with_commas if commas and self.with_commas is not None else self.plain
         if numbers.whole or numbers.float:

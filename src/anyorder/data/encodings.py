@@ -45,7 +45,7 @@ class Scan:
     lines: int
     head: str  # whole lines, unless the first one is too long
     tail: str  # whole lines
-    notice: str = ""
+    notice: str = ""  # what is doubtful; it goes on with what to do
 
     @property
     def mark(self) -> bool:
@@ -83,7 +83,7 @@ def scan(reopen: Opener, source: str, encoding: str | None = None) -> Scan:
     seen = f" (such as {example.group()!r})" if example else ""
     notice = (
         f"{source} is not UTF-8 and was read as {WESTERN[western.encoding]}: look at its umlauts and accented letters"
-        f"{seen}; if they are wrong, name the encoding"
+        f"{seen}; if they are wrong, "
     )
     return replace(western, notice=notice)
 

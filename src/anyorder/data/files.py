@@ -201,7 +201,7 @@ def decoded(content: bytes, source: str) -> str:
     """A text file, decoded as tables are."""
     found = scan(lambda: io.BytesIO(content), source)
     if found.notice:
-        warnings.warn(found.notice, UserWarning, stacklevel=2)
+        warnings.warn(f"{found.notice}save it as UTF-8", UserWarning, stacklevel=2)
     text = content.decode(found.codec)
     if "\0" in text:
         raise UserError(f"cannot read {source}: it is not a text file")

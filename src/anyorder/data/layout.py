@@ -302,6 +302,8 @@ def _is_header_below(row: Row, columns: Sequence[int], below: Sequence[Row]) -> 
     words = [cell for cell in cells if cell.casefold() not in UNKNOWN]
     if len(words) < len(cells) or any(re.match(r"[-+(]?[$€£¥]?\s*\d", word) for word in words):
         return False
+    if any(map(_is_value, row.cells)):
+        return False
     if len(words) >= 2:
         return True
     others = [cell.strip() for column, cell in enumerate(row.cells) if column not in columns]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from anyorder.data.dialect import SPACES
+from anyorder.data.dialect import SPACES, quoted_of
 from anyorder.data.layout import Row, first_rows, usual_width
 from anyorder.variables.cells import NUMBER, all_match
 
@@ -29,7 +29,8 @@ def sniff(lines: Sequence[str], said: str | None = None) -> tuple[str, str]:
             if width <= 1 or (agree, width) < best_score[:2]:
                 continue
             score = (agree, width, _numeric_columns(rows[1:], width, delimiter))  # the last one breaks ties
-            if score > best_score or (quote == "'" and score >= best_score):
+            alike = quote == "'" and score >= best_score and _all_quoted(lines, delimiter, quote)
+            if score > best_score or alike:
                 best, best_score = (delimiter, quote), score
     if best_score[1] or said:
         return best
@@ -37,6 +38,11 @@ def sniff(lines: Sequence[str], said: str | None = None) -> tuple[str, str]:
     cells = pd.Series([cell for row in words[1:] for cell in row], dtype="str")
     aligned = len(words) > 1 and len({len(row) for row in words}) == 1 and len(words[0]) > 1
     return (SPACES, '"') if aligned and cells.str.fullmatch(NUMBER).mean() >= 0.5 else (",", '"')
+
+
+def _all_quoted(lines: Sequence[str], delimiter: str, quote: str) -> bool:
+    """Whether all texts are in quotes, the column names or not: a single quote here and there may be part of a cell."""
+    return any(quoted_of(some, delimiter, quote) != "needed" for some in (lines[:200], lines[1:200]))
 
 
 def _has_single_quotes(lines: Sequence[str], delimiter: str) -> bool:

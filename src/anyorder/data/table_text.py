@@ -8,12 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from anyorder.data.dialect import Dialect, newline_of, quoted_of
-from anyorder.data.encodings import Opener, not_text, scan
+from anyorder.data.dialect import SPACES, Dialect, newline_of, quoted_of
+from anyorder.data.encodings import BLOCK, Opener, not_text, scan
 from anyorder.data.endings import amount, find_ending, is_total
 from anyorder.data.layout import Row, fields, find_head, first_rows, value_columns
 from anyorder.data.said import Said, Way
@@ -49,7 +50,7 @@ class TableText:
         self.lines = io.StringIO(self.scan.head, newline="").readlines()
         cut = len(self.scan.head) < self.scan.length
         if self.scan.notice:
-            say(f"{self.scan.notice}, as in {self.way('encoding=cp1250')}")
+            say(f"{self.scan.notice}name the encoding, as in {self.way('encoding=cp1250')}")
         # What was skipped before the lines that are looked at: Excel's own line, and lines that somebody said to skip.
         self.skipped = self._skip()
         lines = self.lines[self.skipped :]
@@ -153,8 +154,10 @@ class TableText:
         found = dict.fromkeys(columns, 0.0)
         for piece in self.pieces(rows):
             for column in columns:
-                amounts = (amount(cell) for cell in piece.iloc[:, column])
-                found[column] += sum(number for number in amounts if number is not None)
+                cells = piece.iloc[:, column]
+                plain = pd.to_numeric(cells, errors="coerce")
+                others = (amount(cell) for cell in cells[plain.isna()])
+                found[column] += float(plain.sum()) + sum(number for number in others if number is not None)
         return found
 
     @contextmanager
@@ -168,11 +171,18 @@ class TableText:
             finally:
                 text.detach()
 
-    def pieces(self, rows: int, headers: list[int] | None = None) -> Iterator[pd.DataFrame]:
+    def pieces(
+        self,
+        rows: int,
+        headers: list[int] | None = None,
+        numbers: Mapping[str, tuple[str, list[str]]] | None = None,
+    ) -> Iterator[pd.DataFrame]:
         """Every cell as text; lines of another length than the names' are refused, not padded or cut.
 
-        ``headers``: takes the numbers of the rows before which the names are repeated.
+        ``headers``: takes the numbers of the rows before which the names are repeated. ``numbers``: columns that are
+        read as numbers, the dtype of each and its texts for missing cells.
         """
+        numbers = numbers or {}
         names = self.head.names
         done = 0
         try:
@@ -183,10 +193,11 @@ class TableText:
                     quotechar=self.quote,
                     header=None,
                     names=names,
-                    dtype="str",
+                    dtype={name: numbers[name][0] if name in numbers else "str" for name in names},
                     index_col=False,
                     keep_default_na=False,
-                    na_values=[],
+                    na_values={name: texts for name, (_, texts) in numbers.items()},
+                    **_EXACT,
                     skipinitialspace=True,
                     skip_blank_lines=len(names) > 1,
                     chunksize=rows,
@@ -224,6 +235,27 @@ class TableText:
         same = [[cell.strip() for cell in piece.iloc[row]] == self.headers[0] for row in found[:1000].tolist()]
         return np.asarray(found[:1000][np.array(same, dtype=bool)])
 
+    def _advice(self, why: str) -> str:
+        if len(self.head.names) == 1:
+            sign = "semicolon" if self.delimiter == "," else "comma"
+            return (
+                f"if {self.delimiter!r} is no delimiter here, say another one, as in {self.way(f'delimiter={sign}')}; "
+                f"if the names are in another line, say in which, as in {self.way('header=2')}"
+            )
+        return f"mend it ({why}); if the names are in another line, say in which, as in {self.way('header=2')}"
+
+    def has_fields(self, rows: int) -> bool:
+        """Whether so many rows surely have all their fields: no line has more, so it is enough to count delimiters."""
+        if self.delimiter == SPACES:
+            return False
+        count = 0
+        with self.opened() as text:
+            while block := text.read(BLOCK):
+                if self.quote in block:  # a delimiter may be part of a cell
+                    return False
+                count += block.count(self.delimiter)
+        return count == rows * (len(self.head.names) - 1)
+
     def refuse_lines(self, least: int, most: int) -> None:
         """Refuse the first line with too few or too many fields.
 
@@ -235,15 +267,19 @@ class TableText:
                 for number, cells in fields(lines, self.delimiter, self.quote):
                     if not cells or least <= len(cells) <= most or (len(cells) > most and not any(cells[most:])):
                         continue
-                    does = "fewer" if len(cells) < least else "more"
+                    why = _REASONS["fewer" if len(cells) < least else "more"]
                     raise UserError(
-                        f"{self.source}: line {number + self.head.line} has {_count(len(cells))}, and there are "
-                        f"{width} column names: mend it ({_REASONS[does]}); if the names are in another line, say in "
-                        f"which, as in {self.way('header=2')}"
+                        f"{self.source}: line {number + self.head.line} has {_count(len(cells), 'field')}, and there "
+                        f"{'is' if width == 1 else 'are'} {_count(width, 'column name')}: {self._advice(why)}"
                     )
             except csv.Error as error:
                 raise UserError(f"cannot read {self.source} as a table with {width} columns: {error}") from None
 
+
+# Numbers to the last bit: from 3.1 on pandas reads them so without being asked.
+_EXACT: dict[str, Any] = (
+    {"float_precision": "round_trip"} if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1) else {}
+)
 
 _REASONS = {
     "fewer": "is it cut off?",
@@ -251,8 +287,8 @@ _REASONS = {
 }
 
 
-def _count(fields: int) -> str:
-    return "1 field" if fields == 1 else f"{fields} fields"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("s" if number != 1 else "")
 
 
 class _Part(io.TextIOBase):

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
+from anyorder.data.dialect import Dialect
 from anyorder.errors import UserError
 from anyorder.tasks.compression import coder, tables
 from anyorder.tasks.compression import texts as written_texts
@@ -98,6 +99,27 @@ def test_blobs_of_a_table_are_checked(rows: Any, frame: pd.DataFrame, blob: int,
 
     with contextlib.suppress(UserError):  # refused, and by no other error
         assert len(rows.decompress(crafted(TABLE, rows, rows.compress(frame), change))) == len(frame)
+
+
+@pytest.mark.parametrize("dialect", [3, [], {"delimiter": ";;"}, {"encoding": "hex"}, {"more": 1}])
+def test_a_dialect_that_is_none_is_refused(rows: Any, frame: pd.DataFrame, dialect: Any) -> None:
+    packed = rows.compress(frame)
+
+    def change(sealed: Sealed) -> Sealed:
+        return dataclasses.replace(sealed, facts={**sealed.facts, "dialect": dialect})
+
+    with pytest.raises(UserError, match="dialect"):
+        rows.decompress(crafted(TABLE, rows, packed, change))
+
+
+def test_the_dialect_comes_back(rows: Any, frame: pd.DataFrame) -> None:
+    plain = rows.compress(frame)
+    assert "dialect" not in Sealed.read(TABLE, rows.core, plain).facts
+    assert not rows.decompress(plain).attrs
+    said = Dialect(delimiter=";", encoding="cp1252", newline="\r\n")
+    packed = rows.compress(said.put_on(frame.copy()))
+    assert Dialect.of(rows.decompress(packed)) == said
+    assert len(packed) < len(plain) + 100
 
 
 def test_a_dictionary_of_nothing_a_billion_times_is_refused(rows: Any, frame: pd.DataFrame) -> None:

@@ -1,0 +1,61 @@
+"""The usual column, told apart quickly: numbers written plainly, with nothing but empty cells and marks among them.
+
+It only ever says yes or "cannot tell"; the slow way, cell by cell with regular expressions, decides the rest. Without
+pyarrow it cannot tell anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from anyorder.variables.cells import Series
+
+try:
+    import pyarrow
+    import pyarrow.compute
+except ImportError:  # it is optional
+    pyarrow = None
+
+WHOLE = r"^-?(?:0|[1-9][0-9]{0,17})$"
+LEADING_ZERO = r"^[+-]?0[0-9]"
+LONG = r"^[+-]?[0-9]{17,}$"
+
+
+@dataclass(frozen=True)
+class PlainNumbers:
+    """What the cells are: whole numbers or also fractions, and the texts of the missing ones."""
+
+    whole: bool
+    unknown: set[str]
+
+
+def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
+    """What these cells are if they are plain numbers, none with a leading zero or so long that digits would be lost."""
+    if pyarrow is None or not len(texts) or getattr(texts.dtype, "storage", "") != "pyarrow":
+        return None
+    compute = pyarrow.compute
+    cells = pyarrow.array(texts)
+    missing = compute.is_in(cells, pyarrow.array(["", *marks], cells.type))
+    unknown: set[str] = set()
+    if compute.any(missing).as_py():
+        unknown = set(compute.unique(cells.filter(missing)).to_pylist())
+        cells = cells.filter(compute.invert(missing))
+    if not len(cells):
+        return None
+    if compute.all(compute.match_substring_regex(cells, WHOLE)).as_py():
+        long = compute.max(compute.binary_length(cells)).as_py() >= 17
+        return None if long and _any(cells, LONG) else PlainNumbers(True, unknown)
+    try:
+        numbers = cells.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
+        return None
+    if np.isnan(numbers).any() or not np.isfinite(numbers).any() or _any(cells, LEADING_ZERO) or _any(cells, LONG):
+        return None
+    return PlainNumbers(False, unknown)
+
+
+def _any(cells: pyarrow.Array, pattern: str) -> bool:
+    return bool(pyarrow.compute.any(pyarrow.compute.match_substring_regex(cells, pattern)).as_py())
