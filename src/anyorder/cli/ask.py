@@ -30,7 +30,11 @@ def ask(
     model: ModelFile,
     question: Annotated[
         str | None,
-        typer.Argument(help="asked | evidence, e.g. 'price, tax | rooms=6, age=30..40' or 'P(price > 30 | rooms=6)'"),
+        typer.Argument(
+            metavar="QUESTION",
+            help="asked | evidence, e.g. 'price, tax | rooms=6, age=30..40' or 'P(price > 30 | rooms=6)'",
+            show_default=False,
+        ),
     ] = None,
     queries: Annotated[
         Path | None,
