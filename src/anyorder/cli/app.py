@@ -25,6 +25,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+OLD_NAMES = {("fill", "--steps"): "--calls", ("sample", "--draws"): "--count"}
+"""Names that an option had, or has in other commands, and what it is called here."""
+
 COMPLETING = "_ANYORDER_COMPLETE"  # set by the shell, when it wants to know how a line can go on
 
 
@@ -63,7 +66,7 @@ def _run(given: list[str]) -> int:
             app(given, prog_name="anyorder")
         # Not app(): it would turn an interruption and a closed pipe into exit codes of its own.
         command = typer.main.get_command(app)
-        with command.make_context("anyorder", given or ["--help"]) as context:
+        with command.make_context("anyorder", _renamed(given) or ["--help"]) as context:
             command.invoke(context)
         sys.stdout.flush()
         return 0
@@ -94,6 +97,15 @@ def _run(given: list[str]) -> int:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _complain(f"internal error: {said} (please report; ANYORDER_DEBUG=1 shows the traceback)")
         return 1
+
+
+def _renamed(given: list[str]) -> list[str]:
+    """The words with the options called as they are today."""
+    found = []
+    for word in given:
+        name, equals, value = word.partition("=")
+        found.append(OLD_NAMES.get((given[0], name), name) + equals + value)
+    return found
 
 
 def _remarks() -> Callable[..., None]:

@@ -517,7 +517,7 @@ class Conditional:
         n
             How many.
         seed
-            The same seed gives the same rows.
+            The same seed gives the same rows, so two calls without one do too; for other rows, give another seed.
         holes
             Drawn cells are missing where they would not be recorded; needs a model fitted with ``missingness="joint"``.
 

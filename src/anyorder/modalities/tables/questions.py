@@ -223,7 +223,7 @@ class TableQuestions(FittedModel):
         n
             How many.
         seed
-            The same seed gives the same rows.
+            The same seed gives the same rows, so two calls without one do too; for other rows, give another seed.
         holes
             Rows as they would be recorded, missing cells included; needs a model fitted with ``missingness="joint"``.
         rules
