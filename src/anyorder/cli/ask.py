@@ -90,8 +90,9 @@ def ask(
             result["standard_error"] = show.standard_error(number)
         if name == "log_prob" and show.own_doubt(number):
             result["doubt"] = show.own_doubt(number)
-    if reply.means:
-        result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
+    for what in ("means", "medians", "modes"):
+        if found := getattr(reply, what):
+            result[what] = {name: show.estimate_facts(value) for name, value in found.items()}
     if plot is not None:
         from anyorder.questions import plots
         from anyorder.support import plotting
@@ -174,7 +175,8 @@ def answer_rows(
     try:
         reply = _reply(model, parse_question(text), draws, seed, text, rules)
         found: list[tuple[str, Any]] = [(name.replace("_", " "), number) for name, number in reply.numbers.items()]
-        found += [(f"mean of {name}", mean) for name, mean in reply.means.items()]
+        for what in ("mean", "median", "mode"):
+            found += [(f"{what} of {name}", value) for name, value in getattr(reply, f"{what}s").items()]
         for name, answer in reply.answers.items():
             if answer.kind in show.UNORDERED:
                 found += [(f"P({name}={level})", probability) for level, probability in answer.probs().items()]

@@ -202,8 +202,9 @@ def print_answers(result: Mapping[str, Any]) -> None:
         if name in result:
             unit = "" if name == "probability" else " nats"
             console.print(f"{name.replace('_', ' ')} {_give_or_take(result[name], unit)}")
-    for name, mean in result.get("means", {}).items():
-        console.print(f"{escape(f'E[{name}]')} = {_give_or_take(mean)}")
+    for what, form in (("means", "E[{}]"), ("medians", "median({})"), ("modes", "mode({})")):
+        for name, value in result.get(what, {}).items():
+            console.print(f"{escape(form.format(name))} = {_give_or_take(value)}")
 
 
 def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
