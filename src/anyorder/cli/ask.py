@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,10 @@ from anyorder.support.csv_rows import csv_rows, without_formula
 
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
+    from anyorder.questions.answer import Answer
+
+LISTED = (0.05, 0.5, 0.95)
+"""The quantiles in the answers to ``--queries``."""
 
 COLUMNS = ("question", "what", "value", "standard_error", "method", "doubt", "error")
 
@@ -178,13 +183,24 @@ def answer_rows(
         for what in ("mean", "median", "mode"):
             found += [(f"{what} of {name}", value) for name, value in getattr(reply, f"{what}s").items()]
         for name, answer in reply.answers.items():
-            if answer.kind in show.UNORDERED:
-                found += [(f"P({name}={level})", probability) for level, probability in answer.probs().items()]
-            else:
-                found.append((f"mean of {name}", answer.mean()))
+            found += _numbers_of(name, answer)
     except UserError as error:
         return [{"question": text, "error": " ".join(str(error).split())}]
     return [{"question": text, "what": what, **show.estimate_facts(number)} for what, number in found]
+
+
+def _numbers_of(name: str, answer: Answer) -> Iterator[tuple[str, Any]]:
+    """The numbers that stand for a distribution: probabilities of levels, and the mean and quantiles of numbers."""
+    if answer.variable.levels or answer.kind == "spiked":
+        for level, probability in answer.probs().items():
+            yield f"P({name}={level})", probability
+    if answer.kind in show.UNORDERED:
+        return
+    if answer.kind != "ordinal":
+        yield f"mean of {name}", answer.mean()
+    for level in LISTED:
+        what = "median" if level == 0.5 else f"{level:.0%} quantile"
+        yield f"{what} of {name}", answer.quantile(level)  # one by one, since only one has an error
 
 
 def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool, escape_formulas: bool) -> None:

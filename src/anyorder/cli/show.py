@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 
 
@@ -215,7 +217,9 @@ def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
         method = "exact for this model" if method == "exact" else method
         method += f"; the model's own doubt {doubt:.2g}"
     give = f" ± {error:.2g}" if error else ""
-    return f"[bold]{escape(number(facts['value']))}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
+    value = facts["value"]
+    shown = _moment(value) if isinstance(value, str) and _TIME.match(value) else number(value)
+    return f"[bold]{escape(shown)}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:

@@ -109,7 +109,10 @@ def common_levels(encoding: Encoding, comparison: Comparison) -> list[tuple[Any,
     """The levels that two columns share, each as both write it."""
     mine, theirs = (encoding.schema[name].levels for name in (comparison.name, comparison.other))
     there = {str(level): level for level in theirs}
-    return [(level, there[str(level)]) for level in mine if str(level) in there]
+    found = [(level, there[str(level)]) for level in mine if str(level) in there]
+    if not found:
+        raise UserError(f"{str(comparison)!r}: the two columns have no level in common, so they are never equal")
+    return found
 
 
 def as_rules(encoding: Encoding, compared: Sequence[Comparison]) -> list[Rule]:

@@ -50,6 +50,7 @@ FORMS = {
 OTHER_FORMS = {"mean": "E"}
 
 _OPENED = re.compile(r"\s*(P|E|H|I|mean|median|mode)\s*([(\[])")
+_SIGN = re.compile(r"^([<>!]?=|[<>])\s*")
 _UNEQUAL = re.compile(r"!=\s*(\S.*)", re.DOTALL)
 _BETWEEN = re.compile(r"between\s(.*\S)\s+and\s+(\S.*)", re.DOTALL)
 _ONE_SIDE = re.compile(r"(>=|<=|>|<)\s*([^<>]*[^<>\s])")
@@ -253,7 +254,7 @@ def _typed(word: str, value: str, quoted: str) -> Iterable[str]:
     if looks is None:
         return
     if looks.either and not any(mark in value for mark in quoted):
-        parts = [part if part[:1] in "<>!=" else f"={part}" for part in looks.either]
+        parts = [_SIGN.sub(r"\1 ", part) if part[:1] in "<>!=" else f"= {part}" for part in looks.either]
         yield f"{word} " + f" or {word} ".join(parts)
     if len(looks.excluded) == 1 and not value[2:].startswith("{"):
         yield f"{word} != {write_word(looks.excluded[0], quoted)}"
