@@ -149,7 +149,6 @@ def test_sample_under_ranges(normal: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["ask", "{model}"], "--queries"),
         (["ask", "{model}", "price", "--queries", "q.txt"], "--queries"),
         (["ask", "{model}", "--queries", "nowhere.txt"], "nowhere.txt"),
         (["ask", "{model}", "price", "-o", "x.csv"], "-o belongs to --queries"),

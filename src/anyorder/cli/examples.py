@@ -53,6 +53,7 @@ SHOWN = {
             'anyorder ask house.anyorder "price | rooms=6, river=yes"',
             'anyorder ask house.anyorder "P(price > 30 | rooms=6, age=30..40)"',
             "anyorder ask house.anyorder --queries questions.txt -o answers.csv",
+            "anyorder ask house.anyorder     # opens a prompt",
         ),
     ),
     "sample": Shown(

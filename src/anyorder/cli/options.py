@@ -41,6 +41,10 @@ UnseenValues = Annotated[
     typer.Option("--unseen", help="a value never seen in training: refuse the table, or treat the cell as unknown"),
 ]
 
+Given = Annotated[
+    str, typer.Option("--given", metavar="EVIDENCE", help="what is known, e.g. 'rooms=6, age > 30'", show_default=False)
+]
+
 RuleTexts = Annotated[
     list[str] | None,
     typer.Option(

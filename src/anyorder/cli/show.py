@@ -23,6 +23,7 @@ from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
+    from anyorder.variables.schema import Variable
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
@@ -246,6 +247,20 @@ def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
         shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
         table.add_row(escape(variable["name"]), variable["kind"], escape(shown or _line(variable)))
     _console().print(table)
+
+
+def variable_facts(variable: Variable) -> dict[str, Any]:
+    """What a model knows of a column: its kind, levels, atoms, bounds and who said so, the precision of its numbers."""
+    facts: dict[str, Any] = {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
+    if variable.atoms:
+        facts["atoms"] = list(variable.atoms)
+    if variable.bounds != (None, None):
+        facts["bounds"] = list(variable.bounds)
+        facts["bounds_are"] = "declared" if variable.declared else "recognised"
+    if variable.step:
+        facts["step"] = variable.step
+    plain_facts: dict[str, Any] = plain(facts)
+    return plain_facts
 
 
 def _line(variable: Mapping[str, Any]) -> str:
