@@ -36,7 +36,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit-images": fit_images,
     "update": update,
     "ask": ask,
-    "sample": by_modality("sample", "Draw rows, texts or pictures."),
+    "sample": by_modality(
+        "sample", "Draw rows, texts or pictures: the same ones each time, others with another --seed."
+    ),
     "fill": by_modality("fill", "Fill in what is unknown; what is known stays as it is."),
     "score": by_modality("score", "Score data: how likely it is under the model."),
     "predict": predict,

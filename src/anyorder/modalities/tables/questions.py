@@ -130,8 +130,8 @@ class TableQuestions(FittedModel):
         Parameters
         ----------
         question
-            Such as ``"price | rooms=6"``, ``"P(price > 30 | rooms=6)"``, ``"E[price | river=yes]"``, ``"H(price)"`` or
-            ``"I(price; rooms)"``.
+            Such as ``"price | rooms=6"``, ``"P(price > 30 | rooms=6)"``, ``"P(price < 10 or price > 90)"``,
+            ``"E[price | river=yes]"``, ``"median(price)"``, ``"H(price)"`` or ``"I(price; rooms)"``.
         draws
             How many draws stand for ranges among the evidence.
         seed
