@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,8 +47,7 @@ def plot_answers(conditional: Conditional, names: Sequence[str]) -> Figure:
         plot_answer(axes, conditional[name], name)
     if conditional.evidence:
         given = write_evidence({name: str(said) for name, said in conditional.evidence.items()})
-        shown = shorten(drawn(f"given {given}"), TITLE * columns, placeholder=" ...")
-        figure.suptitle(shown, x=0.01, ha="left", color=SOFT, fontsize=10)
+        figure.suptitle(drawn(f"given {given}", TITLE * columns), x=0.01, ha="left", color=SOFT, fontsize=10)
     return figure
 
 
