@@ -93,8 +93,8 @@ class Prompt:
                 warnings.showwarning = _note
                 self.answer(line, parse_question(line))
         except TextError as error:
-            at = error.at if error.text == line else 0
-            self._complain(at, error.what if error.text == line else str(error))
+            here = error.text == line  # and not in a rule, or in the evidence of --given
+            self._complain(error.at if here else None, error.what if here else str(error))
         except UserError as error:
             self._complain(place_of_mistake(self.model, line), str(error))
         except KeyboardInterrupt:

@@ -23,7 +23,11 @@ SAME = 1e-9  # of the range seen
 def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | Region, stacklevel: int) -> None:
     """Warn if evidence on a column holds nothing that is near to what was seen of it."""
     codec = encoding.codec(name)
-    if isinstance(said, Missing) or (not isinstance(known, Region) and codec.usual[0] <= known <= codec.usual[1]):
+    first, least, most, last = codec.usual
+    # Most evidence is among the data, which is quickly seen in model values.
+    if isinstance(known, Interval) and known.least <= most and known.most >= least:
+        return
+    if isinstance(said, Missing) or (not isinstance(known, Region) and first <= known <= last):
         return
     ends = codec.seen
     gaps = [] if ends is None else [_gaps(span, ends) for span in _spans(codec, known)]
@@ -50,7 +54,7 @@ def note_far_rows(
     """Warn once of all cells of many rows that lie far outside of what was seen, with their number by column."""
     counts: dict[str, int] = {}
     for index, codec in enumerate(encoding.codecs):
-        low, high = codec.usual
+        low, _, _, high = codec.usual
         count = int((known[:, index] & ((values[:, index] < low) | (values[:, index] > high))).sum())
         if count:
             counts[codec.variable.name] = count

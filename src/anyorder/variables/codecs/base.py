@@ -203,14 +203,14 @@ class Codec(ABC):
         return None
 
     @cached_property
-    def usual(self) -> tuple[float, float]:
-        """The model values between which lies what was seen, and a little (``BESIDE``) on both sides of it."""
+    def usual(self) -> tuple[float, float, float, float]:
+        """Model values: a little (``BESIDE``) below what was seen, its least, its greatest, and a little above it."""
         if self.seen is None:
-            return -math.inf, math.inf
+            return -math.inf, -math.inf, math.inf, math.inf
         low, high = self.seen
         beside = BESIDE * (high - low)
-        least, most = self.from_measure(np.array([low - beside, high + beside])).tolist()
-        return least, most
+        first, least, most, last = self.from_measure(np.array([low - beside, low, high, high + beside])).tolist()
+        return first, least, most, last
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
