@@ -35,5 +35,5 @@ def warn_if_fitted_on(card: Mapping[str, Any], frame: pd.DataFrame) -> None:
             "the model was fitted on these very rows, so it looks better here than it is: check it on rows that it has "
             "not seen",
             UserWarning,
-            stacklevel=4,
+            stacklevel=3,
         )

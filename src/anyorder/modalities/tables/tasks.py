@@ -232,8 +232,9 @@ class TableTasks(TableQuestions):
         True
         """
         table = as_pandas(frame)
+        found = calibrate(self.core, table, seed=seed, repeats=repeats, unseen=unseen)
         warn_if_fitted_on(self.card, table)
-        return calibrate(self.core, table, seed=seed, repeats=repeats, unseen=unseen)
+        return found
 
     def conformal(
         self,
