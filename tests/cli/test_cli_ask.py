@@ -85,7 +85,8 @@ def test_queries_on_standard_input_are_read_as_files_are(
     content = (header + "price | rooms=6\nprice\n").replace("\n", end).encode(encoding)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
     found = json.loads(run(capsys, "ask", model, "--queries", "-", "--json").out)
-    assert [answer["value"] for answer in found["answers"]] == pytest.approx([22, 20])
+    means = [answer["value"] for answer in found["answers"] if answer["what"] == "mean of price"]
+    assert means == pytest.approx([22, 20])
 
 
 def test_queries_that_are_no_csv_are_refused(
@@ -118,3 +119,19 @@ def test_formulas_in_answers_are_escaped_where_asked(
 def test_what_a_terminal_would_obey_is_written_out_in_errors(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     said = run(capsys, "ask", model, "price | \x1b[31m\u202eroms=6", status=2).err
     assert "\x1b" not in said and "\u202e" not in said
+
+
+def test_queries_have_all_that_a_question_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(Path(__file__).parents[1] / "files" / "v1" / "table_trees.anyorder")
+    (tmp_path / "queries.txt").write_text("size, kind, grade, rain, day | flag=True\nmedian(size)\n")
+    found = json.loads(run(capsys, "ask", file, "--queries", str(tmp_path / "queries.txt"), "--json").out)
+    rows = {row["what"]: row["value"] for row in found["answers"] if row["question"].startswith("size")}
+    numbers = ["mean", "5% quantile", "median", "95% quantile"]
+    assert [f"{what} of size" for what in numbers] == list(rows)[:4]
+    assert {"P(kind=ash)", "P(grade=d)", "P(rain=0.0)", "mean of rain", "median of grade", "mean of day"} <= set(rows)
+    assert not {"mean of kind", "median of kind", "mean of grade"} & set(rows)
+    assert sum(rows[f"P(kind={level})"] for level in ("ash", "birch", "cedar")) == pytest.approx(1)
+    alone = json.loads(run(capsys, "ask", file, "size | flag=True", "--json").out)["answers"]["size"]
+    assert rows["mean of size"] == pytest.approx(alone["mean"])
+    assert rows["95% quantile of size"] == pytest.approx(alone["quantiles"]["0.95"])
+    assert found["answers"][-1]["what"] == "median of size"

@@ -44,7 +44,7 @@ def test_fill(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     filled = np.asarray(open_picture(out))
     assert np.array_equal(filled[:, :4], np.asarray(open_picture(tmp_path / "seven.png"))[:, :4])
     extra = ["--strip", str(tmp_path / "strip.png"), "--film", str(tmp_path / "film.gif"), "--mode", "left_to_right"]
-    assert main(["fill", model, *given, "-o", str(out), "--draws", "5", "--steps", "4", *extra]) == 0
+    assert main(["fill", model, *given, "-o", str(out), "--draws", "5", "--calls", "4", *extra]) == 0
     assert np.asarray(open_picture(out)).shape == (36, 6 * 36, 3)
     assert open_picture(tmp_path / "film.gif").n_frames >= 3
     assert open_picture(tmp_path / "strip.png").size[0] > 36

@@ -19,6 +19,7 @@ from anyorder.questions.grammar import (
     write_question,
     write_set,
 )
+from anyorder.support.words import TextError
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,29 @@ def test_names_take_no_values() -> None:
         ("a | a > 3", Question(("a",), {}, {"a": ">3"})),
         ('"P(x)" | a=1', Question(("P(x)",), {}, {"a": "1"})),
         ("P(x) y | a=1", Question(("P(x) y",), {}, {"a": "1"})),
+        ("P(kind != ash | a=1)", Question(("kind",), {"kind": "!=ash"}, {"a": "1"}, "P")),
+        ("kind!=ash", Question(("kind",), {"kind": "!=ash"}, {})),
+        ("a | kind != {ash, 'b, c'}", Question(("a",), {}, {"kind": "!={ash, 'b, c'}"})),
+        ("P(kind = a or b)", Question(("kind",), {"kind": "a or b"}, {}, "P")),
+        ("P(kind = a or kind = b)", Question(("kind",), {"kind": "{a, b}"}, {}, "P")),
+        ("""kind = "a, b" or 'c'""", Question(("kind",), {"kind": '{"a, b", c}'}, {})),
+        ("P(price < 10 or price > 90)", Question(("price",), {"price": "<10 or >90"}, {}, "P")),
+        ("P(price < 10 or > 90)", Question(("price",), {"price": "<10 or >90"}, {}, "P")),
+        ("price = 3 or price > 5", Question(("price",), {"price": "=3 or >5"}, {})),
+        ("a | 1 < b < 2 or b between 5 and 6", Question(("a",), {}, {"b": ">1 <2 or 5..6"})),
+        ("P(price between 3 and 5 | a=1)", Question(("price",), {"price": "3..5"}, {"a": "1"}, "P")),
+        ("a | price between '$1,000' and '$2,000', b=1", Question(("a",), {}, {"price": "$1,000..$2,000", "b": "1"})),
+        ("price > '$1,204.50'", Question(("price",), {"price": ">$1,204.50"}, {})),
+        ("a | day='16/07/2024'", Question(("a",), {}, {"day": "16/07/2024"})),
+        ("median(price | rooms=6)", Question(("price",), {}, {"rooms": "6"}, "median")),
+        ("mode[price, kind]", Question(("price", "kind"), {}, {}, "mode")),
+        ("mean(price)", Question(("price",), {}, {}, "E")),
+        ("P(price > cost)", Question(("price",), {"price": ">cost"}, {}, "P")),
+        ("P(a = b)", Question(("a",), {"a": "b"}, {}, "P")),
+        ("30 < price", Question(("price",), {"price": ">30"}, {})),
+        ("'30' < price", Question(("30",), {"30": "<price"}, {})),
+        ("gap between posts | black or white=1", Question(("gap between posts",), {}, {"black or white": "1"})),
+        ("more or less > 5", Question(("more or less",), {"more or less": ">5"}, {})),
     ],
 )
 def test_events_ranges_and_forms(text: str, question: Question) -> None:
@@ -129,6 +153,14 @@ def test_events_ranges_and_forms(text: str, question: Question) -> None:
         ("{a,}", None),
         ("2024-05-01 12:30", None),
         ("", None),
+        ("!=red", Looks(excluded=("red",))),
+        ("!= {red, blue}", Looks(excluded=("red", "blue"))),
+        ("red or blue", Looks(either=("red", "blue"))),
+        ("<10 or >90", Looks(either=("<10", ">90"))),
+        ("'this or that'", None),
+        ("Oregon or", None),
+        ("between 3 and 5", Looks("3", "5")),
+        ("between friends", None),
     ],
 )
 def test_what_a_value_looks_like(text: str, looks: Looks | None) -> None:
@@ -153,6 +185,11 @@ def test_sets_read_back(members: list[str]) -> None:
         ("20 < price > 30", "same way"),
         ("price >", "no value after '>'"),
         ("a | a = 3", "asked and given"),
+        ("P(price < 10 or cost > 90)", "about one column, got 'price' and 'cost'"),
+        ("median(price=3)", "the median is asked of names without values (character 8)"),
+        ("a | b > 3 and c < 4", "put a comma, not 'and'"),
+        ("P(a < 3 or)", "missing beside 'or'"),
+        ("kind !=", "no value after '!='"),
     ],
 )
 def test_wrong_forms_are_refused(text: str, says: str) -> None:
@@ -161,7 +198,13 @@ def test_wrong_forms_are_refused(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-words = st.text(st.characters(codec="utf-8"), max_size=12) | st.text("ab ,|='\"\\<>{}.()[]P;", max_size=8)
+words = (
+    st.text(st.characters(codec="utf-8"), max_size=12)
+    | st.text("ab ,|='\"\\<>{}.()[]P;!", max_size=8)
+    | st.lists(
+        st.sampled_from(["a", "b", "or", "and", "between", "!=", "=", "<", "3", "4", "'c or d'", "{", "}"]), max_size=6
+    ).map(" ".join)
+)
 
 
 @st.composite
@@ -170,7 +213,7 @@ def questions(draw: st.DrawFn) -> Question:
     cut = draw(st.integers(0, len(names)))
     asked, known = names[:cut], names[cut:]
     evidence = {name: draw(words) for name in known}
-    form = draw(st.sampled_from(["", "P", "E", "H", "I"])) if asked else ""
+    form = draw(st.sampled_from(["", "P", "E", "H", "I", "median", "mode"])) if asked else ""
     if form == "I":
         middle = draw(st.integers(0, len(asked)))
         if 0 < middle < len(asked):
@@ -191,13 +234,32 @@ def test_evidence_and_names_read_back(evidence: dict[str, str]) -> None:
     assert parse_names(write_names(evidence)) == list(evidence)
 
 
-@given(st.text("ab ,|='\"\\<>{}.()[]PI;", max_size=20))
+@given(st.text("ab ,|='\"\\<>{}.()[]PI;!", max_size=20) | words | st.lists(words, max_size=4).map(" or ".join))
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         question = parse_question(text)
     except UserError:
         return
     assert parse_question(write_question(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("P(price >> 3 | a=1)", "> 3"),
+        ("P(price > 3 | a=1, a=2)", "a=2"),
+        ("E[price | price=3]", "price=3"),
+        ("price | rooms", "rooms"),
+        ("P(price > 3 | a=1 | b=2)", "| b"),
+        ("H(a, b=3)", "b=3"),
+        ("P(a > 3, b)", "b)"),
+    ],
+)
+def test_a_mistake_knows_its_place(text: str, at: str) -> None:
+    with pytest.raises(TextError) as caught:
+        parse_question(text)
+    assert text[caught.value.at :].startswith(at)
+    assert caught.value.text == text
 
 
 @pytest.mark.parametrize(

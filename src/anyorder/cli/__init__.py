@@ -15,6 +15,8 @@ from anyorder.cli.ask import ask
 from anyorder.cli.by_modality import by_modality
 from anyorder.cli.check import check
 from anyorder.cli.demos.commands import demo, demo_images
+from anyorder.cli.doctor import doctor
+from anyorder.cli.examples import SHOWN
 from anyorder.cli.fit import fit
 from anyorder.cli.fit_images import fit_images
 from anyorder.cli.fit_text import fit_text
@@ -36,7 +38,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit-images": fit_images,
     "update": update,
     "ask": ask,
-    "sample": by_modality("sample", "Draw rows, texts or pictures."),
+    "sample": by_modality(
+        "sample", "Draw rows, texts or pictures: the same ones each time, others with another --seed."
+    ),
     "fill": by_modality("fill", "Fill in what is unknown; what is known stays as it is."),
     "score": by_modality("score", "Score data: how likely it is under the model."),
     "predict": predict,
@@ -47,9 +51,11 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compress": by_modality("compress", "Compress a file with the model; decompress needs the same model."),
     "decompress": by_modality("decompress", "Give back what compress compressed with this model."),
     "info": by_modality("info", "Show what a model file holds."),
+    "doctor": doctor,
     "demo": demo,
     "demo-images": demo_images,
 }
 
 for _name, _command in COMMANDS.items():
-    app.command(_name)(with_check(_command, check_apart))
+    _shown = SHOWN[_name]
+    app.command(_name, short_help=_shown.short, epilog=_shown.epilog)(with_check(_command, check_apart))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from anyorder.cli.options import Seed
+from anyorder.cli.options import Given, Seed
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_names
 from anyorder.tasks.acquisition.measurements import DRAWS
@@ -18,9 +18,7 @@ from anyorder.tasks.acquisition.measurements import DRAWS
 class AcquisitionOptions:
     """One field per option, in the order of ``--help``."""
 
-    given: Annotated[
-        str, typer.Option(metavar="EVIDENCE", help="what is known, e.g. 'age=40, sex=f'", show_default=False)
-    ] = ""
+    given: Given = ""
     candidates: Annotated[
         str | None, typer.Option(metavar="NAMES", help="what may be asked for (all other columns if not given)")
     ] = None

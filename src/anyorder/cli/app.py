@@ -10,20 +10,41 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from anyorder.errors import UserError
+from anyorder.support.installed import version_of
 from anyorder.support.visible import visible
 
 app = typer.Typer(
     name="anyorder",
     help="One model, every question: fit a table, texts or pictures once, then ask any conditional question.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+OLD_NAMES = {("fill", "--steps"): "--calls", ("sample", "--draws"): "--count"}
+"""Names that an option had, or has in other commands, and what it is called here."""
+
+COMPLETING = "_ANYORDER_COMPLETE"  # set by the shell, when it wants to know how a line can go on
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"anyorder {version_of('anyorder')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
 
 # Usage errors of the option parser (an unknown option, a missing argument) share this base in every version of typer.
 _UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
@@ -41,19 +62,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     try:
+        if COMPLETING in os.environ:
+            app(given, prog_name="anyorder")
         # Not app(): it would turn an interruption and a closed pipe into exit codes of its own.
         command = typer.main.get_command(app)
-        with command.make_context("anyorder", given or ["--help"]) as context:
+        with command.make_context("anyorder", _renamed(given) or ["--help"]) as context:
             command.invoke(context)
         sys.stdout.flush()
         return 0
     except typer.Exit as error:
         return error.exit_code
+    except SystemExit as error:  # of a completion
+        return error.code if isinstance(error.code, int) else 1
     except UserError as error:
         return _complain(str(error))
     except _UsageError as error:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        return _complain(f"{message} (see anyorder --help)")
+        where = getattr(getattr(error, "ctx", None), "command_path", "anyorder")
+        return _complain(f"{message} (see {where} --help)")
     except BrokenPipeError:
         # `anyorder sample ... | head`: the reader has enough. Keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -71,6 +97,15 @@ def _run(given: list[str]) -> int:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         _complain(f"internal error: {said} (please report; ANYORDER_DEBUG=1 shows the traceback)")
         return 1
+
+
+def _renamed(given: list[str]) -> list[str]:
+    """The words with the options called as they are today."""
+    found = []
+    for word in given:
+        name, equals, value = word.partition("=")
+        found.append(OLD_NAMES.get((given[0], name), name) + equals + value)
+    return found
 
 
 def _remarks() -> Callable[..., None]:

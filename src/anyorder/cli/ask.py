@@ -6,6 +6,8 @@ import csv
 import io
 import os
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +15,19 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, write_bytes
-from anyorder.cli.options import EscapeFormulas, Json, ModelFile, RuleTexts, Seed
+from anyorder.cli.options import EscapeFormulas, Given, Json, ModelFile, RuleTexts, Seed
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.ask import Reply, reply_to
-from anyorder.questions.grammar import Question, parse_question, write_question
+from anyorder.questions.grammar import Question, parse_evidence, parse_question, write_question
 from anyorder.support.csv_rows import csv_rows, without_formula
 
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
+    from anyorder.questions.answer import Answer
+
+LISTED = (0.05, 0.5, 0.95)
+"""The quantiles in the answers to ``--queries``."""
 
 COLUMNS = ("question", "what", "value", "standard_error", "method", "doubt", "error")
 
@@ -30,7 +36,12 @@ def ask(
     model: ModelFile,
     question: Annotated[
         str | None,
-        typer.Argument(help="asked | evidence, e.g. 'price, tax | rooms=6, age=30..40' or 'P(price > 30 | rooms=6)'"),
+        typer.Argument(
+            metavar="QUESTION",
+            help="asked | evidence, e.g. 'price, tax | rooms=6, age=30..40' or 'P(price > 30 | rooms=6)'; "
+            "without one, a prompt opens",
+            show_default=False,
+        ),
     ] = None,
     queries: Annotated[
         Path | None,
@@ -42,6 +53,7 @@ def ask(
             "-o", "--out", metavar="CSV", help="where the answers to --queries go; standard output if not given"
         ),
     ] = None,
+    given: Given = "",
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the answers (.png, .svg, .pdf)")] = None,
     draws: Annotated[
         int | None, typer.Option(min=2, help="draws for an answer under ranges (2000 if not given)")
@@ -54,28 +66,70 @@ def ask(
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
-    """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is."""
-    if (question is None) == (queries is None):
-        raise UserError("ask needs one question, or a file of them with --queries FILE")
-    if together and (queries is not None or plot is not None):
+    """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is.
+
+    Without a question a prompt opens, where names and values can be completed; if the input is not a terminal, each of
+    its lines is a question.
+    """
+    if question is not None and queries is not None:
+        raise UserError("ask takes one question, or a file of them with --queries FILE, not both")
+    if together and (question is None or plot is not None):
         raise UserError("--most-probable answers one question, with neither --queries nor --plot")
+    known = parse_evidence(given)
     if question is None:
-        assert queries is not None
+        if plot is not None:
+            raise UserError("--plot draws the answer to one question, and none is given")
+        if queries is None and sys.stdin.isatty():
+            _converse(load_table_model(model), known, draws, seed, rule, as_json=as_json)
+            return
         check_writable(out)
-        texts = read_questions(queries)
+        texts = read_questions(queries or Path("-"))
         loaded = load_table_model(model)
-        rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed, rule)]
+        rows = [row for text in texts for row in answer_rows(loaded, text, draws, seed, rule, known)]
         _write_rows(rows, out, as_json, escape_formulas)
         return
     if out is not None:
         raise UserError("-o belongs to --queries FILE; one answer goes to standard output")
-    read = parse_question(question)
+    read = _with(parse_question(question), known)
     check_figure(plot)
     loaded = load_table_model(model)
     if together:
         _print_completion(loaded, read, rule, as_json=as_json)
         return
-    reply = _reply(loaded, read, draws, seed, question, rule)
+    result = _result(_reply(loaded, read, draws, seed, question, rule), read)
+    if plot is not None:
+        from anyorder.questions import plots
+        from anyorder.support import plotting
+
+        plotting.save_figure(
+            plots.plot_answers(loaded.given(read.evidence, **({"rules": rule} if rule else {})), list(read.asked)), plot
+        )
+        result["plot"] = str(plot)
+    (show.print_json if as_json else show.print_answers)(result)
+
+
+def _converse(
+    model: TableModel, known: dict[str, str], draws: int | None, seed: int, rule: list[str] | None, *, as_json: bool
+) -> None:
+    """Open the prompt."""
+    from anyorder.cli.prompt import Prompt
+
+    def answer(text: str, read: Question) -> None:
+        read = _with(read, known)
+        (show.print_json if as_json else show.print_answers)(
+            _result(_reply(model, read, draws, seed, text, rule), read)
+        )
+
+    Prompt(model, answer).run()
+
+
+def _with(question: Question, known: dict[str, str]) -> Question:
+    """The question with the evidence of ``--given``, where it does not speak of the same column itself."""
+    return replace(question, evidence={**known, **question.evidence}) if known else question
+
+
+def _result(reply: Reply, read: Question) -> dict[str, Any]:
+    """What is printed of a reply."""
     result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
     result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
     if read.values:
@@ -86,20 +140,10 @@ def ask(
             result["standard_error"] = show.standard_error(number)
         if name == "log_prob" and show.own_doubt(number):
             result["doubt"] = show.own_doubt(number)
-    if reply.means:
-        result["means"] = {name: show.estimate_facts(mean) for name, mean in reply.means.items()}
-    if plot is not None:
-        from anyorder.questions import plots
-        from anyorder.support import plotting
-
-        plotting.save_figure(
-            plots.plot_answers(loaded.given(read.evidence, **({"rules": rule} if rule else {})), list(read.asked)), plot
-        )
-        result["plot"] = str(plot)
-    if as_json:
-        show.print_json(result)
-    else:
-        show.print_answers(result)
+    for what in ("means", "medians", "modes"):
+        if found := getattr(reply, what):
+            result[what] = {name: show.estimate_facts(value) for name, value in found.items()}
+    return result
 
 
 def _print_completion(model: TableModel, question: Question, rules: list[str] | None, *, as_json: bool) -> None:
@@ -164,21 +208,38 @@ def _column(path: Path, content: str, column: int) -> list[str]:
 
 
 def answer_rows(
-    model: TableModel, text: str, draws: int | None, seed: int, rules: list[str] | None = None
+    model: TableModel,
+    text: str,
+    draws: int | None,
+    seed: int,
+    rules: list[str] | None = None,
+    known: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
     """The numbers that answer one question, one row each; a wrong question gives one row that says why."""
     try:
-        reply = _reply(model, parse_question(text), draws, seed, text, rules)
+        reply = _reply(model, _with(parse_question(text), known or {}), draws, seed, text, rules)
         found: list[tuple[str, Any]] = [(name.replace("_", " "), number) for name, number in reply.numbers.items()]
-        found += [(f"mean of {name}", mean) for name, mean in reply.means.items()]
+        for what in ("mean", "median", "mode"):
+            found += [(f"{what} of {name}", value) for name, value in getattr(reply, f"{what}s").items()]
         for name, answer in reply.answers.items():
-            if answer.kind in show.UNORDERED:
-                found += [(f"P({name}={level})", probability) for level, probability in answer.probs().items()]
-            else:
-                found.append((f"mean of {name}", answer.mean()))
+            found += _numbers_of(name, answer)
     except UserError as error:
         return [{"question": text, "error": " ".join(str(error).split())}]
     return [{"question": text, "what": what, **show.estimate_facts(number)} for what, number in found]
+
+
+def _numbers_of(name: str, answer: Answer) -> Iterator[tuple[str, Any]]:
+    """The numbers that stand for a distribution: probabilities of levels, and the mean and quantiles of numbers."""
+    if answer.variable.levels or answer.kind == "spiked":
+        for level, probability in answer.probs().items():
+            yield f"P({name}={level})", probability
+    if answer.kind in show.UNORDERED:
+        return
+    if answer.kind != "ordinal":
+        yield f"mean of {name}", answer.mean()
+    for level in LISTED:
+        what = "median" if level == 0.5 else f"{level:.0%} quantile"
+        yield f"{what} of {name}", answer.quantile(level)  # one by one, since only one has an error
 
 
 def _write_rows(rows: list[dict[str, Any]], out: Path | None, as_json: bool, escape_formulas: bool) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, read_frame
-from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, at_least_one
+from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
 from anyorder.cli.paths import check_figure
 from anyorder.errors import UserError
 
@@ -23,6 +23,7 @@ def check(
     ] = 1,
     seed: Seed = 0,
     missing: Missing = None,
+    unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
     """Check a model on held-out rows: coverage of its intervals, scores, and coherence over orders."""
@@ -31,8 +32,8 @@ def check(
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(table)!r} has no rows to check the model on")
-    calibration = loaded.calibration(frame, seed=seed, repeats=repeats)
-    coherence = loaded.coherence(frame, seed=seed).to_json()
+    calibration = loaded.calibration(frame, seed=seed, repeats=repeats, unseen=unseen)
+    coherence = loaded.coherence(frame, seed=seed, unseen=unseen).to_json()
     lines = calibration.table().to_dict(orient="records")
     result: dict[str, Any] = {"rows": len(frame), "calibration": lines, "coherence": coherence}
     if plot is not None:

@@ -34,7 +34,7 @@ def fill(
         typer.Option(callback=at_least_one, help="this many fills, in a row after the picture with its hole"),
     ] = 1,
     seed: Seed = 0,
-    steps: Annotated[int | None, typer.Option(min=1, help="network calls (one per pixel if not given)")] = None,
+    calls: NetworkCalls = None,
     temperature: Temperature = 1.0,
     mode: Annotated[str | None, typer.Option(help="the masking mode, such as interior_patch")] = None,
     strip: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw how the fill comes about")] = None,
@@ -54,7 +54,7 @@ def fill(
     given, known = one_picture(file, model), read_mask(mask, model.shape)
     array = to_levels(given, model.levels)
     way: dict[str, Any] = {"temperature": temperature, "mode": mode, "seed": seed}
-    filled = model.fill(array, known, draws=draws, steps=steps, **way)
+    filled = model.fill(array, known, draws=draws, steps=calls, **way)
     # From the file itself: a model of fewer levels holds the known pixels less exactly.
     kept = known if given.ndim == 2 else known[..., None]
     whole = np.where(kept, given, to_bytes(filled, model.levels))
@@ -65,7 +65,7 @@ def fill(
         write_picture(plots.grid([np.concatenate([asked, plots.shades(whole, 256)])]), out)
     if strip is None and film is None:
         return
-    moments = model.trace(array, known, steps=steps or int((~known).sum()), **way)
+    moments = model.trace(array, known, steps=calls or int((~known).sum()), **way)
     if strip is not None:
         write_picture(plots.strip(moments, model.levels), strip)
     if film is not None:

@@ -28,7 +28,7 @@ Out = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="FILE", help="where to write; standard output if not given")
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same draws")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="draws are the same each time; another seed gives others")]
 Count = Annotated[int, typer.Option("-n", "--count", callback=at_least_one, help="how many to draw")]
 Orders = Annotated[
     int, typer.Option("--orders", callback=at_least_one, help="average the probability over this many orders")
@@ -41,6 +41,10 @@ Missing = Annotated[
 UnseenValues = Annotated[
     Literal["refuse", "missing"],
     typer.Option("--unseen", help="a value never seen in training: refuse the table, or treat the cell as unknown"),
+]
+
+Given = Annotated[
+    str, typer.Option("--given", metavar="EVIDENCE", help="what is known, e.g. 'rooms=6, age > 30'", show_default=False)
 ]
 
 RuleTexts = Annotated[

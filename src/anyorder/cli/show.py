@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,8 +23,10 @@ from anyorder.support.visible import visible
 
 if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
+    from anyorder.variables.schema import Variable
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
 UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 
 
@@ -205,8 +208,9 @@ def print_answers(result: Mapping[str, Any]) -> None:
         if name in result:
             unit = "" if name == "probability" else " nats"
             console.print(f"{name.replace('_', ' ')} {_give_or_take(result[name], unit)}")
-    for name, mean in result.get("means", {}).items():
-        console.print(f"{escape(f'E[{name}]')} = {_give_or_take(mean)}")
+    for what, form in (("means", "E[{}]"), ("medians", "median({})"), ("modes", "mode({})")):
+        for name, value in result.get(what, {}).items():
+            console.print(f"{escape(form.format(name))} = {_give_or_take(value)}")
 
 
 def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
@@ -217,7 +221,9 @@ def _give_or_take(facts: Mapping[str, Any], unit: str = "") -> str:
         method = "exact for this model" if method == "exact" else method
         method += f"; the model's own doubt {doubt:.2g}"
     give = f" ± {error:.2g}" if error else ""
-    return f"[bold]{escape(number(facts['value']))}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
+    value = facts["value"]
+    shown = _moment(value) if isinstance(value, str) and _TIME.match(value) else number(value)
+    return f"[bold]{escape(shown)}[/bold]{give}{unit} [dim]({escape(method)})[/dim]"
 
 
 def print_facts(result: Mapping[str, Any], title: str | None = None) -> None:
@@ -244,6 +250,20 @@ def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
         shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
         table.add_row(escape(variable["name"]), variable["kind"], escape(shown or _line(variable)))
     _console().print(table)
+
+
+def variable_facts(variable: Variable) -> dict[str, Any]:
+    """What a model knows of a column: its kind, levels, atoms, bounds and who said so, the precision of its numbers."""
+    facts: dict[str, Any] = {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
+    if variable.atoms:
+        facts["atoms"] = list(variable.atoms)
+    if variable.bounds != (None, None):
+        facts["bounds"] = list(variable.bounds)
+        facts["bounds_are"] = "declared" if variable.declared else "recognised"
+    if variable.step:
+        facts["step"] = variable.step
+    plain_facts: dict[str, Any] = plain(facts)
+    return plain_facts
 
 
 def _line(variable: Mapping[str, Any]) -> str:

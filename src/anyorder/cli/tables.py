@@ -15,6 +15,7 @@ from anyorder.cli.options import (
     CompressedFile,
     Count,
     EscapeFormulas,
+    Given,
     Json,
     Missing,
     Orders,
@@ -30,7 +31,6 @@ from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names, write_set
 from anyorder.support.boundary import field
-from anyorder.variables.schema import Variable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,9 +116,7 @@ def sample(
     count: Count = 100,
     out: Out = None,
     seed: Seed = 0,
-    given: Annotated[
-        str, typer.Option(metavar="EVIDENCE", help="what is known, e.g. 'rooms=6, river=yes'", show_default=False)
-    ] = "",
+    given: Given = "",
     holes: Annotated[
         bool, typer.Option("--holes", help="leave cells empty as in the data (needs fit --missingness joint)")
     ] = False,
@@ -174,29 +172,13 @@ def score(
 
 def info(model: TableModel, as_json: Json = False) -> None:
     """Its variables, and how it was trained."""
-    variables = [
-        {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels), **_line(variable)}
-        for variable in model.schema.variables
-    ]
+    variables = [show.variable_facts(variable) for variable in model.schema.variables]
     if as_json:
         show.print_json({"variables": variables, "card": model.card})
     else:
-        show.print_variables([show.plain(variable) for variable in variables])
+        show.print_variables(variables)
         typer.echo()
         show.print_facts(show.plain(model.card))
-
-
-def _line(variable: Variable) -> dict[str, Any]:
-    """What is known of the numbers of a column: atoms, bounds and who said so, the precision they were recorded in."""
-    facts: dict[str, Any] = {}
-    if variable.atoms:
-        facts["atoms"] = list(variable.atoms)
-    if variable.bounds != (None, None):
-        facts["bounds"] = list(variable.bounds)
-        facts["bounds_are"] = "declared" if variable.declared else "recognised"
-    if variable.step:
-        facts["step"] = variable.step
-    return facts
 
 
 def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:

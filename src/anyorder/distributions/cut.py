@@ -17,7 +17,7 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.quadrature import composite
-from anyorder.distributions.region import Interval, Points, Region
+from anyorder.distributions.region import Interval, Points, Region, Union
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 
 TAIL = tuple(10 ** (-half / 2) for half in range(18, 0, -1))  # a quantile runs off like a logarithm of the level
@@ -73,6 +73,9 @@ class Cut(Distribution):
         if isinstance(self.region, Points):
             points = torch.tensor(self.region.values, dtype=torch.float64).reshape(-1, *(1,) * len(self.shape))
             return (self.log_prob(points.expand(-1, *self.shape)).exp() * function(points)).sum(0)
+        if isinstance(self.region, Union):
+            means = [Cut(self.base, part).expect(function, fine=fine) for part in self.region.parts]
+            return self._over_parts(self.region, means)
         lattice = lattice_of(self.base) if self.discrete else None
         if lattice is not None:
             found = lattice_mean(self, lattice, function)
@@ -94,12 +97,20 @@ class Cut(Distribution):
 
         if self.discrete:
             return self.expect(surprise)
+        if isinstance(self.region, Union):  # within a part the density is its share times that of the part
+            shares = self.region.shares(self.base)
+            each = [Cut(self.base, part).entropy() for part in self.region.parts]
+            return self._over_parts(self.region, [one - share.log() for one, share in zip(each, shares, strict=True)])
         smooth, atoms = self.base.pieces()
         whole = torch.stack([self._share(log_weight, part) for log_weight, part in smooth]).sum(0)
         # The log of a sum of parts steps wherever one of them does: one rule for them all.
         return self._together(
             [(whole, self._mean_inside([part for _, part in smooth], self.base, surprise))], atoms, surprise
         )
+
+    def _over_parts(self, region: Union, means: Sequence[Tensor]) -> Float[Tensor, "*batch"]:
+        shares = region.shares(self.base)
+        return torch.where(shares > 0, shares * torch.stack(list(means)), 0.0).sum(0)
 
     def _share(self, log_weight: Tensor, part: Distribution) -> Float[Tensor, "*batch"]:
         return (log_weight + self.region.log_mass(part)).exp()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -175,6 +176,62 @@ class Nothing(Region):
         return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
 
 
+@dataclass(frozen=True)
+class Union(Region):
+    """Regions that share nothing, ascending; made by :func:`union_of`."""
+
+    parts: tuple[Region, ...]
+
+    def log_mass(self, distribution: Distribution) -> Float[Tensor, "*batch"]:
+        return torch.stack([part.log_mass(distribution) for part in self.parts]).logsumexp(0)
+
+    def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        shares = self.shares(distribution)
+        found, below = self.parts[0].draw(distribution, self._within(level, 0.0, shares[0])), shares[0]
+        for part, share in zip(self.parts[1:], shares[1:], strict=True):
+            # A part without mass is never the right one, though rounding may end at its edge.
+            here = (level >= below) & (share > 0)
+            found = torch.where(here, part.draw(distribution, self._within(level, below, share)), found)
+            below = below + share
+        return found
+
+    @staticmethod
+    def _within(level: Tensor, below: Tensor | float, share: Tensor) -> Tensor:
+        return ((level - below) / share.clamp(min=1e-300)).clamp(0.0, 1.0)
+
+    def shares(self, distribution: Distribution) -> Float[Tensor, "parts *batch"]:
+        """How much of the mass lies in each part; 0 everywhere if there is none."""
+        each = torch.stack([part.log_mass(distribution) for part in self.parts])
+        return (each - each.logsumexp(0)).nan_to_num(nan=-math.inf).exp()
+
+    def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
+        return torch.stack([part.contains(value) for part in self.parts]).any(0)
+
+    def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return torch.stack([part.cdf(distribution, value) for part in self.parts]).sum(0)
+
+
+def union_of(regions: Iterable[Region]) -> Region:
+    """What lies in any of the regions."""
+    flat = [part for region in regions for part in (region.parts if isinstance(region, Union) else (region,))]
+    points = sorted({value for part in flat if isinstance(part, Points) for value in part.values})
+    joined: list[Interval] = []
+    for part in sorted((part for part in flat if isinstance(part, Interval)), key=lambda part: part.before):
+        last = joined[-1] if joined else None
+        if last is not None and part.before <= last.upto:
+            most, upto = max(last.most, part.most), max(last.upto, part.upto)
+            joined[-1] = Interval(last.least, most, last.before, upto)
+        else:
+            joined.append(part)
+    if not joined:
+        return Points(tuple(points)) if points else Nothing()
+    inside = torch.stack([part.contains(torch.tensor(points, dtype=torch.float64)) for part in joined]).any(0).tolist()
+    placed: list[tuple[float, Region]] = [(part.least, part) for part in joined]
+    placed += [(value, Points((value,))) for value, covered in zip(points, inside, strict=True) if not covered]
+    parts = tuple(part for _, part in sorted(placed, key=lambda pair: pair[0]))
+    return parts[0] if len(parts) == 1 else Union(parts)
+
+
 def region_of_extent(extent: Extent) -> Region:
     """The region that a codec's extent describes."""
     if isinstance(extent, Stretch):
@@ -198,6 +255,10 @@ def intersection(one: Region, other: Region) -> Region | None:
     """What lies in both; None where nothing does."""
     if isinstance(one, Nothing) or isinstance(other, Nothing):
         return None
+    if isinstance(one, Union) or isinstance(other, Union):
+        pairs = itertools.product(*(said.parts if isinstance(said, Union) else (said,) for said in (one, other)))
+        shared = [both for pair in pairs if (both := intersection(*pair)) is not None]
+        return union_of(shared) if shared else None
     if isinstance(one, Interval) and isinstance(other, Interval):
         least, most = max(one.least, other.least), min(one.most, other.most)
         before, upto = max(one.before, other.before), min(one.upto, other.upto)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+
+from anyorder.support.installed import version_of
 
 SECTIONS = ("versions", "data", "arguments", "config", "training", "scores")
 """The entries of a card that have entries of their own."""
@@ -28,7 +29,7 @@ def make_card(
     return {
         "modality": modality,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: version_of(name) for name in PACKAGES}},
         "data": dict(data),
         "arguments": dict(arguments),
         "config": dict(config),
@@ -36,13 +37,6 @@ def make_card(
         "scores": dict(scores),
         **facts,
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def still_improving(card: Mapping[str, Any]) -> str:

@@ -3,7 +3,9 @@
 price, tax | rooms=6          the distribution of each
 price=22 | rooms=6            log p of the values, jointly
 P(price > 30 | rooms=6)       the probability of an event; without P( ) where the values are ranges
-E[price | rooms=6]            the mean        H(price, tax | rooms=6)   the joint entropy
+P(price > cost | rooms=6)     one column against another
+E[price | rooms=6]            the mean; median(...) and mode(...) likewise
+H(price, tax | rooms=6)       the joint entropy
 I(price; tax | rooms=6)       the mutual information
 """
 
@@ -30,11 +32,13 @@ class Reply:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
     means: Mapping[str, Any] = field(default_factory=dict)
+    medians: Mapping[str, Any] = field(default_factory=dict)
+    modes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def only(self) -> Any:
         """The one thing that was asked for, or all answers by name."""
-        found = {**self.answers, **self.means, **self.numbers}
+        found = {**self.answers, **self.means, **self.medians, **self.modes, **self.numbers}
         return next(iter(found.values())) if len(found) == 1 else found
 
 
@@ -52,6 +56,10 @@ def reply_to(
             return Reply(question, numbers={"probability": conditional.prob(question.values)})
         case "E":
             return Reply(question, means={name: conditional[name].mean() for name in question.asked})
+        case "median":
+            return Reply(question, medians={name: conditional[name].median() for name in question.asked})
+        case "mode":
+            return Reply(question, modes={name: conditional[name].mode() for name in question.asked})
         case "H":
             return Reply(question, numbers={"entropy": conditional.entropy(*question.asked)})
         case "I":
@@ -61,7 +69,7 @@ def reply_to(
             return Reply(question, numbers={"mutual_information": found})
     numbers: dict[str, float] = {}
     if question.values:
-        if any(_is_partial(conditional, name, value) for name, value in question.values.items()):
+        if any(_is_partial(conditional, schema, name, value) for name, value in question.values.items()):
             numbers["probability"] = conditional.prob(question.values)
         else:
             numbers["log_prob"] = conditional.log_prob(question.values)
@@ -72,11 +80,15 @@ def reply_to(
     )
 
 
-def _is_partial(conditional: Conditional, name: str, value: str) -> bool:
-    """Whether a typed value is a range, a set or "missing"."""
-    if read_value(value) is None:
+def _is_partial(conditional: Conditional, schema: Schema, name: str, value: str) -> bool:
+    """Whether a typed value is a range, a set, "missing" or another column."""
+    if read_value(value) is None and value not in schema:
         return False
     # Imported here: codecs need pandas and torch, and the command line's --help does without them.
+    from anyorder.questions.comparisons import separated
     from anyorder.questions.evidence import Value, read_statement
+
+    if separated(conditional.model.encoding, {name: value})[1]:
+        return True
 
     return not isinstance(read_statement(conditional.model.encoding.codec(name), value), Value)

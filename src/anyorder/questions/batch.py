@@ -17,6 +17,7 @@ from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.evidence import Missing
+from anyorder.questions.far import note_far_rows
 from anyorder.questions.row_answers import RowAnswers
 from anyorder.support.advance import tracked
 from anyorder.support.memory import check_room
@@ -62,6 +63,7 @@ class RowConditionals:
                     "ranges, sets or MISSING one by one, as in model.given(age=Between(30, 40))"
                 )
         self._values, self._known = model.encoding.encode(self._table, unseen, evidence=model.schema.names)
+        note_far_rows(model.encoding, self._values, self._known, stacklevel=4)
 
     def __len__(self) -> int:
         return len(self._table)

@@ -22,6 +22,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import usual_orders
 from anyorder.questions.answer import Answer
+from anyorder.questions.comparisons import separated, with_evidence
 from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.drawn_rows import draw_rows
 from anyorder.questions.estimate import Estimate
@@ -82,13 +83,15 @@ class Conditional:
         self.evidence = dict(evidence or {})
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         check_room("draws", self.draws, model.variables)
-        self._known = Known(model, self.evidence, _read)
+        alone, compared = separated(model.encoding, self.evidence)
+        self._known = Known(model, alone, _read)
         for name in asked or ():
             if model.schema.index(name) in self._known.values:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
         self.asked = asked
         # Rules about what is known already are checked once; what they say of the rest needs draws.
-        self.rules = self._rules = rules or None
+        self.rules = rules or None
+        self._rules = with_evidence(model.encoding, self.rules, compared)
         if self._rules is not None:
             self._known.check(self._rules)
             if all(column in self._known.values for column in self._rules.columns):
@@ -517,7 +520,7 @@ class Conditional:
         n
             How many.
         seed
-            The same seed gives the same rows.
+            The same seed gives the same rows, so two calls without one do too; for other rows, give another seed.
         holes
             Drawn cells are missing where they would not be recorded; needs a model fitted with ``missingness="joint"``.
 

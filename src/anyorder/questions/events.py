@@ -7,18 +7,27 @@ of probability 0, and no evidence. A range that makes no sense is refused with t
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
 from typing import Any
 
-from anyorder.distributions.region import Nothing, Points, Region, region_of_extent
+from anyorder.distributions.region import Interval, Nothing, Points, Region, region_of_extent, union_of
 from anyorder.errors import UserError
-from anyorder.questions.evidence import Between, Missing, OneOf, Statement, Value, read_statement
+from anyorder.questions.evidence import Missing, Partial, Statement, Value, read_statement
+from anyorder.variables.codecs import Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import indicator_name
+from anyorder.variables.ranges import Between, Either, NotOneOf
 
 
-def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
+def region_of(encoding: Encoding, name: str, said: Partial) -> Region:
     """The model values of ``name`` that agree with what is said."""
     codec, marks = encoding.codec(name), encoding.schema.missing
+    if isinstance(said, Either):
+        return union_of([region_of(encoding, name, part) for part in said.parts])
+    if isinstance(said, NotOneOf):
+        return _all_but(encoding, name, said)
     if isinstance(said, Between):
         return region_of_extent(codec.between(said, marks))
     if not codec.has_point_mass:
@@ -28,6 +37,30 @@ def region_of(encoding: Encoding, name: str, said: Between | OneOf) -> Region:
         )
     possible = [level for level in said.levels if not codec.beyond_bounds(level)]
     return region_of_extent(codec.points(codec.encode_each(possible, marks)))
+
+
+def _all_but(encoding: Encoding, name: str, said: NotOneOf) -> Region:
+    """What is left of a variable without some values: other levels, or the ranges between them."""
+    codec, marks = encoding.codec(name), encoding.schema.missing
+    if not codec.has_point_mass:
+        raise UserError(
+            f"{name!r} is {codec.variable.kind.value}: it has no single value with a probability above 0, so != says "
+            "nothing; give a range"
+        )
+    levels = [level for level in said.levels if not codec.beyond_bounds(level)]
+    values = codec.encode_each(levels, marks)
+    if codec.space is Space.LEVELS:
+        listed = codec.listed()
+        assert listed is not None
+        return region_of_extent(tuple(float(code) for code in listed if code not in values))
+    ordered = [level for _, level in sorted(zip(values, levels, strict=True), key=lambda pair: pair[0])]
+    if not ordered:
+        return Interval(-math.inf, math.inf, -math.inf, math.inf)
+    regions = []
+    for low, high in itertools.pairwise([None, *ordered, None]):
+        with contextlib.suppress(UserError):  # nothing lies between two neighbours
+            regions.append(region_of(encoding, name, Between(low, high, low_open=True, high_open=True)))
+    return union_of(regions)
 
 
 def understand(encoding: Encoding, name: str, said: Any, *, evidence: bool = False) -> tuple[int, float | Region]:

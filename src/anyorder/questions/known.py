@@ -16,6 +16,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
+from anyorder.questions.far import note_if_far
 from anyorder.questions.rules import Rules
 from anyorder.variables.schema import Kind
 
@@ -44,6 +45,8 @@ class Known:
         found: dict[int, float | Region] = {}
         for name, statement in self.statements.items():
             index, known = understand(model.encoding, name, statement, evidence=True)
+            if not read or name not in read:  # said once, when it is new
+                note_if_far(model.encoding, name, statement, known, stacklevel=5)
             # A column said to be missing speaks of its indicator, which may be named as well.
             both = agreement(found[index], known) if index in found else known
             if both is None:

@@ -1,5 +1,8 @@
 """Pictures of answers: a density as a filled curve with its mean and 90% interval, a discrete one as bars.
 
+A curve shows the central 99 % of its distribution. Positive numbers with a long tail have a logarithmic axis, and there
+the density is that of the logarithm, x p(x), so that areas are probabilities as everywhere.
+
 Matplotlib is an extra and is imported only when a picture is asked for.
 """
 
@@ -13,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.errors import UserError
+from anyorder.questions.grammar import write_evidence
 from anyorder.support.plotting import BLUE, INK, ORANGE, SOFT, new_figure, style
 from anyorder.support.visible import drawn
 
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
 
 
 MOST_BARS = 12
+SHOWN = (0.005, 0.995)  # the levels between which a curve is drawn
+SKEWED = 4.0  # how many times as long as the lower half the upper half of what is shown is, for a logarithmic axis,
+WIDE = 20.0  # and how many times as large its greatest value is as its least
+TITLE = 55  # characters of evidence for each panel in a row
 
 
 def plot_answers(conditional: Conditional, names: Sequence[str]) -> Figure:
@@ -37,6 +45,9 @@ def plot_answers(conditional: Conditional, names: Sequence[str]) -> Figure:
     for index, name in enumerate(names):
         axes = figure.add_subplot(rows, columns, index + 1)
         plot_answer(axes, conditional[name], name)
+    if conditional.evidence:
+        given = write_evidence({name: str(said) for name, said in conditional.evidence.items()})
+        figure.suptitle(drawn(f"given {given}", TITLE * columns), x=0.01, ha="left", color=SOFT, fontsize=10)
     return figure
 
 
@@ -53,7 +64,7 @@ def plot_answer(axes: Axes, answer: Answer, name: str, colour: str = BLUE, *, ra
 def _curve(axes: Axes, answer: Answer, colour: str) -> None:
     time = answer.kind == "datetime"
     read: Any = _moment if time else float
-    low, left, right, high = (read(value) for value in answer.quantile([0.002, 0.05, 0.95, 0.998]))
+    low, left, middle, right, high = (read(value) for value in answer.quantile([SHOWN[0], 0.05, 0.5, 0.95, SHOWN[1]]))
     mean = read(answer.mean())
     axes.set_yticks([])
     axes.set_xlabel(f"mean {_short(mean)}   90% in [{_short(left)}, {_short(right)}]", color=SOFT, fontsize=8.5)
@@ -61,8 +72,11 @@ def _curve(axes: Axes, answer: Answer, colour: str) -> None:
         # All probability sits on one value: a spike is the honest picture.
         axes.axvline(low, color=colour, linewidth=2)
         return
-    grid = _grid(answer, low, high)
-    density = np.nan_to_num(np.asarray(answer.pdf(list(grid)), dtype=float))
+    skewed = not time and low > 0 and high > WIDE * low and high - middle > SKEWED * (middle - low)
+    grid = _grid(answer, low, high, skewed=skewed)
+    density = np.nan_to_num(np.asarray(answer.pdf(list(grid)), dtype=float)) * (grid if skewed else 1.0)
+    if skewed:
+        axes.set_xscale("log")
     where = grid.tz_localize(None) if isinstance(grid, pd.DatetimeIndex) else grid
     inside = [bool(left <= at <= right) for at in grid]
     # A few whole numbers are drawn as steps, many of them as a curve like any other.
@@ -79,8 +93,11 @@ def _curve(axes: Axes, answer: Answer, colour: str) -> None:
         axes.tick_params(axis="x", rotation=20)
 
 
-def _grid(answer: Answer, low: Any, high: Any) -> Any:
+def _grid(answer: Answer, low: Any, high: Any, *, skewed: bool) -> Any:
     """Points that the variable can take: whole numbers and whole days only, where it is discrete."""
+    if skewed:
+        points = np.geomspace(low, high, 400)
+        return np.unique(np.rint(points)) if answer.discrete else points
     if answer.kind == "datetime":
         times = pd.date_range(low, high, periods=400)
         return times.normalize().unique() if answer.discrete else times

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -24,8 +25,10 @@ from anyorder.errors import UserError
 from anyorder.heads.gaussian import GaussianDistribution
 from anyorder.model import AnyOrderModel
 from anyorder.questions.answer import Answer
+from anyorder.questions.comparisons import Comparison, as_rules, by_levels, common_levels, separated
 from anyorder.questions.estimate import Estimate, quotient, weighted_mean
 from anyorder.questions.events import event_region
+from anyorder.questions.evidence import Value
 from anyorder.questions.grammar import parse_evidence
 from anyorder.questions.particles import Particles, members, ranged_draws
 from anyorder.questions.range_answer import RangedAnswer
@@ -155,13 +158,10 @@ class Ranged:
     @answering
     def probability(self, event: Mapping[str, Any], exact: Mapping[int, float]) -> Estimate:
         """P(event | evidence), jointly."""
-        wanted: dict[int, Region] = {}
-        for name, said in event.items():
-            index, region = event_region(self.model.encoding, name, said)
-            if index in exact:
-                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
-            # A column that is missing and its indicator are one variable: both statements must hold.
-            wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
+        event, compared = separated(self.model.encoding, event)
+        if compared:
+            return self._comparing(compared, event, exact)
+        wanted = self._wanted(event, exact)
         free = not self.regions and not self.ruled
         if free and len(wanted) == 1:
             (index, region), none = next(iter(wanted.items())), torch.zeros(1, dtype=torch.float64)
@@ -175,6 +175,68 @@ class Ranged:
             mean, error = weighted_mean(particles.weights, reached.log_weights.exp().numpy())
             return Estimate(float(mean), float(error), self.method)
         return self._inside(wanted)
+
+    def _wanted(self, event: Mapping[str, Any], exact: Mapping[int, float]) -> dict[int, Region]:
+        """The regions of an event, by variable."""
+        wanted: dict[int, Region] = {}
+        for name, said in event.items():
+            index, region = event_region(self.model.encoding, name, said)
+            if index in exact:
+                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
+            # A column that is missing and its indicator are one variable: both statements must hold.
+            wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
+        return wanted
+
+    def _comparing(
+        self, compared: Sequence[Comparison], event: Mapping[str, Any], exact: Mapping[int, float]
+    ) -> Estimate:
+        """An event in which columns are compared with each other."""
+        encoding, first = self.model.encoding, compared[0]
+        if any(one.mark == "!=" for one in compared):
+            if event or len(compared) > 1:
+                raise UserError(f"{str(first)!r} can only be asked alone, since != is found as the opposite of =")
+            same = self._comparing([replace(first, mark="=")], {}, exact)
+            return Estimate(1 - same.value, same.standard_error, same.method)
+        level_by_level = [by_levels(encoding, one) for one in compared]  # which refuses what cannot be compared
+        if any(level_by_level):
+            if len(compared) > 1:
+                raise UserError("columns with levels can be compared once in a question")
+            return self._same_level(first, event, exact)
+        rules = Rules([*(self.rules.rules if self.rules else ()), *as_rules(encoding, compared)], encoding)
+        if all(column in exact for column in rules.columns):
+            raise UserError(f"{str(first)!r}: both columns are given already, so this is not a question")
+        both = dict(self.regions)
+        for index, region in self._wanted(event, exact).items():
+            both[index] = (intersection(both[index], region) or Nothing()) if index in both else region
+        joint = Ranged(self.model, self.row, self.known[None], both, self.draws, self.seed, rules)
+        count = 1 if len(joint.ruled | both.keys()) == 1 else self.draws
+        above = joint._draw(both, count, self.seed + 2, draw_last=False).probability(joint.method)
+        if not self.regions and not self.ruled:
+            return above
+        count = 1 if len(self.ruled | self.regions.keys()) == 1 else self.draws
+        below = self._draw(self.regions, count, self.seed, draw_last=False).possible(self._said(self.regions))
+        return quotient(above, below.probability(self.method), joint.method)
+
+    def _same_level(self, about: Comparison, event: Mapping[str, Any], exact: Mapping[int, float]) -> Estimate:
+        """P(two columns have the same level, and the event): a sum over the levels that both have."""
+        columns = [self.model.schema.index(name) for name in (about.name, about.other)]
+        if all(column in exact for column in columns):
+            raise UserError(f"{str(about)!r}: both columns are given already, so this is not a question")
+        free = not self.regions and not self.ruled and not event
+        # Where nothing else is drawn, all draws of one order are alike: one for each of the two orders is enough.
+        few = Ranged(self.model, self.row, self.known[None], {}, 2, self.seed) if free else self
+        total, errors = 0.0, [0.0]
+        for levels in common_levels(self.model.encoding, about):
+            said = dict(zip((about.name, about.other), (Value(level) for level in levels), strict=True))
+            values = [self.model.encoding.encode_value(name, one.given) for name, one in said.items()]
+            if any(exact.get(column, value) != value for column, value in zip(columns, values, strict=True)):
+                continue  # one of them is known to have another level
+            unknown = {
+                name: one for (name, one), column in zip(said.items(), columns, strict=True) if column not in exact
+            }
+            found = few.probability({**event, **unknown}, exact)
+            total, errors = total + found.value, [*errors, found.standard_error]
+        return Estimate(total) if free else Estimate(total, math.hypot(*errors), self.method)
 
     def _inside(self, wanted: Mapping[int, Region]) -> Estimate:
         """An event about range variables themselves: P(event and ranges) / P(ranges)."""

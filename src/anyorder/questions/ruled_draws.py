@@ -23,8 +23,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from anyorder.distributions.region import Interval, Nothing, Points, Region
+from anyorder.distributions.region import Interval, Nothing, Points, Region, Union
 from anyorder.distributions.row_regions import RowIntervals, RowPoints
+from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.query import PAD, Chain, Query
 from anyorder.questions.particles import doubled, one_where_alike, order_generator
@@ -44,6 +45,10 @@ class Ruled:
 
     def __init__(self, model: AnyOrderModel, rules: Rules, regions: Mapping[int, Region]) -> None:
         self.model, self.rules, self.regions = model, rules, dict(regions)
+        for column in rules.columns:
+            if isinstance(self.regions.get(column), Union):
+                name = model.schema.names[column]
+                raise UserError(f"{name!r} stands in a rule, so it can be given one range, not several with 'or' or !=")
         self.drawn = [*dict.fromkeys([*rules.columns, *self.regions])]
 
     @answering

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from anyorder.errors import UserError
 
-MARKS = (">=", "<=", "|", ",", "=", ">", "<")  # longest first
+MARKS = (">=", "<=", "!=", "|", ",", "=", ">", "<")  # longest first
 SPECIAL = "|,=<>"
 QUOTES = "\"'"
+_JOINING = re.compile(r"(^|\s)(or|and|between)\s+$")  # a word of the grammar, after which a quoted one may follow
 _INSIDE = re.compile("[^{}\"']+")  # of a set
 
 
@@ -21,6 +22,15 @@ class Token:
     kind: str  # "word" or the mark itself
     text: str
     at: int
+    plain: bool = False  # a word without quotes or braces
+
+
+class TextError(UserError):
+    """Something wrong at one position of a text; ``what`` is said of it."""
+
+    def __init__(self, message: str = "", text: str = "", at: int = 0, what: str = "") -> None:
+        super().__init__(message)
+        self.text, self.at, self.what = text, at, what
 
 
 def tokens(text: str, more: str = "") -> list[Token]:
@@ -28,11 +38,11 @@ def tokens(text: str, more: str = "") -> list[Token]:
     found: list[Token] = []
     at = 0
     special = SPECIAL + more
-    plain = re.compile(f"[^{re.escape(special + QUOTES)}]+")
+    plain = re.compile(f"(?:[^{re.escape(special + QUOTES)}!]|!(?!=))+")
     while at < len(text):
         if text[at].isspace():
             at += 1
-        elif text[at] in special:
+        elif text[at] in special or text.startswith("!=", at):
             mark = next(mark for mark in (*MARKS, *more) if text.startswith(mark, at))
             found.append(Token(mark, mark, at))
             at += len(mark)
@@ -46,9 +56,9 @@ def tokens(text: str, more: str = "") -> list[Token]:
         else:
             end = _end_of(plain, text, at)
             # An apostrophe inside a plain word (O'Hara) would silently split it in two.
-            if end < len(text) and text[end] in QUOTES:
+            if end < len(text) and text[end] in QUOTES and not _JOINING.search(text[at:end]):
                 raise mistake(text, end, "a quote inside a word: put the whole word between quotes")
-            found.append(Token("word", text[at:end].strip(), at))
+            found.append(Token("word", text[at:end].strip(), at, plain=True))
             at = end
     return found
 
@@ -56,8 +66,8 @@ def tokens(text: str, more: str = "") -> list[Token]:
 def write_word(text: str, quoted: str = "") -> str:
     """A word so that it reads back; between quotes where it must be, or where it has a character of ``quoted``."""
     plain = text and text == text.strip() and not any(mark in text for mark in SPECIAL + QUOTES + "\\" + quoted)
-    # A brace at the start would open a set; a whole set is written as it stands.
-    if plain and not text.startswith("{"):
+    # A brace at the start would open a set, and "!" at the end would join a "=": a whole set is written as it stands.
+    if plain and not text.startswith("{") and not text.endswith("!"):
         return text
     if "{" not in quoted and words_of_set(text) and not any(mark in text for mark in quoted):
         return text
@@ -100,10 +110,36 @@ def bracket_end(text: str) -> int | None:
     return None
 
 
-def mistake(text: str, at: int, what: str) -> UserError:
+def mistake(text: str, at: int, what: str) -> TextError:
     """The error for something wrong at one position of a text."""
     shown = text if len(text) <= 120 else f"{text[max(0, at - 50) : at + 50]}"
-    return UserError(f"cannot read {shown!r}: {what} (character {at + 1})")
+    return TextError(f"cannot read {shown!r}: {what} (character {at + 1})", text, at, what)
+
+
+def split_at(text: str, word: str) -> list[str]:
+    """The text in parts, cut wherever ``word`` stands alone outside of quotes and braces."""
+    parts, begun, at = [], 0, 0
+    while at < len(text):
+        if text[at] in QUOTES:
+            try:
+                at = quoted_word(text, at)[1]
+            except UserError:
+                at += 1
+        elif text[at] == "{":
+            closing = text.find("}", at)
+            at = closing + 1 if closing > 0 else at + 1
+        elif text.startswith(word, at) and _alone(text, at, at + len(word)):
+            parts.append(text[begun:at].strip())
+            at += len(word)
+            begun = at
+        else:
+            at += 1
+    return [*parts, text[begun:].strip()]
+
+
+def _alone(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return (not before or before.isspace() or before in "}\"'") and (not after or after.isspace() or after in "{\"'")
 
 
 def _set_end(text: str, start: int, special: str) -> int:

@@ -27,6 +27,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.support.checks import check_level, checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
+from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -216,14 +217,20 @@ class Calibration:
 
 
 def calibrate(
-    model: AnyOrderModel, frame: pd.DataFrame, *, seed: int = 0, repeats: int = 1, levels: tuple[float, ...] = LEVELS
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    seed: int = 0,
+    repeats: int = 1,
+    levels: tuple[float, ...] = LEVELS,
+    unseen: Unseen = "refuse",
 ) -> Calibration:
     """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
     seed, repeats = checked_seed(seed), whole("repeats", repeats)
     check_room("repeats", repeats, KEPT * len(frame), "hide the cells of each row less often")
     for level in levels:
         check_level(level)
-    values, observed = model.encoding.encode(frame)
+    values, observed = model.encoding.encode(frame, unseen)
     observed = of_columns(model.schema, observed)
     if not observed.any():
         raise UserError("the table has no known cell to score the model on")

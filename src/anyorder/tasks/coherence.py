@@ -30,6 +30,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.query import Query
 from anyorder.tasks.hidden_cells import random_known
+from anyorder.variables.encoding import Unseen
 
 ORDERS = (1, 2, 4, 8)
 
@@ -90,14 +91,19 @@ class Coherence:
 
 
 def coherence(
-    model: AnyOrderModel, frame: pd.DataFrame, *, orders: tuple[int, ...] = ORDERS, seed: int = 0
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    orders: tuple[int, ...] = ORDERS,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
 ) -> Coherence:
     """Measured on these rows: the spread over orders, the gap between the two ways, the gain of averaging."""
     if not len(frame):
         raise UserError("coherence is measured on rows, and the table has none")
     if not orders or min(orders) < 1:
         raise UserError(f"orders must be numbers from 1 up, got {orders}")
-    array, observed = model.encoding.encode(frame)
+    array, observed = model.encoding.encode(frame, unseen)
     values = torch.as_tensor(array)
     # One set of orders for every row; the first one is the model's own.
     nats = log_probs(model, values, Query.marginal(torch.as_tensor(observed)), orders=max(*orders, 2), seed=seed)

@@ -97,6 +97,26 @@ class OneOf:
 
 
 @dataclass(frozen=True)
+class NotOneOf:
+    """The variable has none of these values: what ``colour != red`` says."""
+
+    levels: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return "!=" + (str(self.levels[0]) if len(self.levels) == 1 else write_set(map(str, self.levels)))
+
+
+@dataclass(frozen=True)
+class Either:
+    """One of several ranges or sets holds: what ``price < 10 or price > 90`` says."""
+
+    parts: tuple[Between | OneOf | NotOneOf | Either, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(map(str, self.parts))
+
+
+@dataclass(frozen=True)
 class Stretch:
     """Model values from ``least`` to ``most``.
 

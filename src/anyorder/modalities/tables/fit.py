@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from anyorder.errors import UserError
 from anyorder.modalities.card import make_card, still_improving
 from anyorder.modalities.fit import Run
 from anyorder.modalities.tables.engines import Engine, fit_engine
+from anyorder.modalities.tables.fingerprint import fingerprint
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
@@ -135,7 +135,7 @@ def fit(
         data={
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
-            "fingerprint": _fingerprint(table),
+            "fingerprint": fingerprint(table),
         },
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
@@ -165,17 +165,3 @@ def _warn_of_breaking(rules: Rules, table: pd.DataFrame) -> None:
                 UserWarning,
                 stacklevel=3,
             )
-
-
-def _fingerprint(table: pd.DataFrame) -> str:
-    """A hash of the cells, to tell whether two models saw the same data."""
-    digest = hashlib.sha256()
-    for name in table.columns:
-        column = table[name]
-        try:
-            hashed = pd.util.hash_pandas_object(column, index=False)
-        except TypeError:
-            hashed = pd.util.hash_pandas_object(column.astype(str), index=False)
-        digest.update(str(name).encode())
-        digest.update(hashed.to_numpy().tobytes())
-    return digest.hexdigest()[:16]

@@ -131,8 +131,8 @@ class TableQuestions(FittedModel):
         Parameters
         ----------
         question
-            Such as ``"price | rooms=6"``, ``"P(price > 30 | rooms=6)"``, ``"E[price | river=yes]"``, ``"H(price)"`` or
-            ``"I(price; rooms)"``.
+            Such as ``"price | rooms=6"``, ``"P(price > 30 | rooms=6)"``, ``"P(price < 10 or price > 90)"``,
+            ``"E[price | river=yes]"``, ``"median(price)"``, ``"H(price)"`` or ``"I(price; rooms)"``.
         draws
             How many draws stand for ranges among the evidence.
         seed
@@ -225,7 +225,7 @@ class TableQuestions(FittedModel):
         n
             How many.
         seed
-            The same seed gives the same rows.
+            The same seed gives the same rows, so two calls without one do too; for other rows, give another seed.
         holes
             Rows as they would be recorded, missing cells included; needs a model fitted with ``missingness="joint"``.
         rules

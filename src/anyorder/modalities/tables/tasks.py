@@ -13,6 +13,7 @@ import pandas as pd
 from anyorder.data.files import frame_or_file
 from anyorder.data.frames import as_pandas, like_input
 from anyorder.errors import UserError
+from anyorder.modalities.tables.fingerprint import warn_if_fitted_on
 from anyorder.modalities.tables.questions import TableQuestions, column_names
 from anyorder.questions.batch import RowConditionals
 from anyorder.tasks.acquisition.case import known_cells
@@ -209,10 +210,11 @@ class TableTasks(TableQuestions):
         """The rows in pandas, of a frame or of the file that is named."""
         return as_pandas(frame_or_file(frame, self.schema.missing))
 
-    def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1) -> Calibration:
+    def calibration(self, frame: Any, seed: int = 0, *, repeats: int = 1, unseen: Unseen = "refuse") -> Calibration:
         """Check the model's honesty on rows not used in training: hide cells, and compare them with their conditionals.
 
-        On rows that were used in training the result is too good to mean anything.
+        On rows that were used in training the result is too good to mean anything; if the whole table is the one that
+        the model was fitted on, a warning says so.
 
         Parameters
         ----------
@@ -222,6 +224,8 @@ class TableTasks(TableQuestions):
             Decides which cells are hidden.
         repeats
             How often each row is used, with other cells hidden.
+        unseen
+            ``"missing"`` treats values never seen in training as unknown; otherwise they are refused.
 
         Returns
         -------
@@ -234,7 +238,10 @@ class TableTasks(TableQuestions):
         >>> 0.5 < share <= 1
         True
         """
-        return calibrate(self.core, self._rows(frame), seed=seed, repeats=repeats)
+        table = self._rows(frame)
+        found = calibrate(self.core, table, seed=seed, repeats=repeats, unseen=unseen)
+        warn_if_fitted_on(self.card, table)
+        return found
 
     def conformal(
         self,
@@ -332,7 +339,7 @@ class TableTasks(TableQuestions):
         """
         return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
 
-    def coherence(self, frame: Any, seed: int = 0) -> Coherence:
+    def coherence(self, frame: Any, seed: int = 0, *, unseen: Unseen = "refuse") -> Coherence:
         """How much answers depend on the order in which variables are asked for, and what averaging over orders gains.
 
         A diagnostic: nothing forces a trained network to give the same joint density along every order.
@@ -343,6 +350,8 @@ class TableTasks(TableQuestions):
             Held-out rows.
         seed
             Decides the orders.
+        unseen
+            As in :meth:`calibration`.
 
         Returns
         -------
@@ -353,7 +362,7 @@ class TableTasks(TableQuestions):
         >>> model.coherence(held_out, seed=0).spread >= 0
         True
         """
-        return coherence(self.core, self._rows(frame), seed=seed)
+        return coherence(self.core, self._rows(frame), seed=seed, unseen=unseen)
 
     def compress(self, data: Any, **options: Any) -> bytes:
         """The rows of a frame in as few bytes as the model can, without loss.

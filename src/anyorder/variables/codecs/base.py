@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.warp import Warp
 
 DIGITS = 9  # after the point, which every step that is recognised has
+BESIDE = 0.1  # of the range seen: what exceeds it by less is nothing to speak of
 MANY = 16  # values from which on a column is quicker than one after the other
 
 WarpName = Literal["normal_scores", "standard"]
@@ -201,6 +203,21 @@ class Codec(ABC):
     def reach(self) -> float | None:
         """How far from zero the model values seen lie, about; None where that does not matter."""
         return None if self.bend is None else self.bend.reach
+
+    @property
+    def seen(self) -> tuple[float, float] | None:
+        """The least and the greatest value in training, as :meth:`measure` has them; None where nobody knows."""
+        return None
+
+    @cached_property
+    def usual(self) -> tuple[float, float, float, float]:
+        """Model values: a little (``BESIDE``) below what was seen, its least, its greatest, and a little above it."""
+        if self.seen is None:
+            return -math.inf, -math.inf, math.inf, math.inf
+        low, high = self.seen
+        beside = BESIDE * (high - low)
+        first, least, most, last = self.from_measure(np.array([low - beside, low, high, high + beside])).tolist()
+        return first, least, most, last
 
     @property
     def ends(self) -> tuple[float | None, float | None]:

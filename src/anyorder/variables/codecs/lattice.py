@@ -88,6 +88,10 @@ class LatticeCodec(Codec):
     def bend(self) -> Warp | None:
         return self.warp
 
+    @property
+    def seen(self) -> tuple[float, float]:
+        return float(self.start), float(self.stop)
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         """A number between two whole ones, 4.5, is never an answer, but as evidence a network can read it."""
         missing = self._missing(column, marks)

@@ -23,6 +23,7 @@ from anyorder.variables.codecs.base import (
 )
 from anyorder.variables.restore import numbers_as, times_as
 from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.seen import seen_by
 from anyorder.variables.times import MICROSECONDS_PER_DAY, ticks, times
 from anyorder.variables.warp import Warp
 
@@ -74,6 +75,11 @@ class LineCodec(Codec):
     @property
     def bend(self) -> Warp | None:
         return self.warp
+
+    @property
+    def seen(self) -> tuple[float, float] | None:
+        found, begun = seen_by(self.warp), self.origin / MICROSECONDS_PER_DAY
+        return None if found is None else (found[0] + begun, found[1] + begun)
 
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         units, known = self.cells(column, marks)

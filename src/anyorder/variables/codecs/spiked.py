@@ -63,6 +63,10 @@ class SpikedCodec(Codec):
     def reach(self) -> float | None:
         return self.line.reach
 
+    @property
+    def seen(self) -> tuple[float, float] | None:
+        return self.line.seen
+
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         values, known = self.line.encode(column, marks, evidence=evidence)
         return self._apart(values, numbers(column, ~known, self.variable.name, self.variable.notation), known), known
