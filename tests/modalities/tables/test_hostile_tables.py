@@ -199,9 +199,7 @@ def test_command_line(name: str, tmp_path: Path, monkeypatch: Any, capsys: pytes
     assert not any(missing_cells(after[column]).any() for column in after.columns)
 
 
-@pytest.mark.parametrize(
-    "name", ["infinite_cells", "a_text_in_every_row", "two_thousand_categories", "duplicate_names"]
-)
+@pytest.mark.parametrize("name", ["infinite_cells", "a_text_in_every_row", "two_thousand_categories"])
 def test_command_line_refuses_by_name(
     name: str, tmp_path: Path, monkeypatch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
