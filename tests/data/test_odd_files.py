@@ -202,6 +202,13 @@ OTHER: dict[str, tuple[str, dict[str, list[Any]], str]] = {
         {"name": ["A", "B", "Total"], "city": ["Rome", "Bonn", "All"], "n": [1, 2, 3]},
         "was kept as a row",
     ),
+    "a total of other numbers": (
+        "name,n,m,k\nA,2,0,0\nTotal,1,,-3\n",
+        {"name": ["A", "Total"], "n": [2, 1], "m": [0, None], "k": [0, -3]},
+        "was kept as a row",
+    ),
+    "a total alone": ("name,city,n\nTotal,,9\n", {"name": ["Total"], "city": [None], "n": [9]}, "was kept as a row"),
+    "a number with a hash": ("id,a,b\n#0,1,2\n#1,,\n", {"id": ["#0", "#1"], "a": [1, None], "b": [2, None]}, ""),
     "a total in the middle": ("name,n\nA,1\nTotal,1\nB,2\n", {"name": ["A", "Total", "B"], "n": [1, 1, 2]}, ""),
     "a row that begins like a remark": ("name,n\nA,1\nSource: x,2\n", {"name": ["A", "Source: x"], "n": [1, 2]}, ""),
     "words in the first row": (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from anyorder.modalities.images.model import ImageModel
     from anyorder.modalities.tables.model import TableModel
     from anyorder.modalities.texts.model import TextModel
+    from anyorder.variables.schema import Schema
 
 
 def load_any(path: Path) -> TableModel | TextModel | ImageModel:
@@ -45,11 +46,22 @@ def read_frame(path: Path, missing: Sequence[str]) -> pd.DataFrame:
 
 
 def write_frame(
-    frame: pd.DataFrame, path: Path | None, *, escape_formulas: bool = False, like: pd.DataFrame | None = None
+    frame: pd.DataFrame,
+    path: Path | None,
+    *,
+    escape_formulas: bool = False,
+    like: pd.DataFrame | None = None,
+    schema: Schema | None = None,
 ) -> None:
-    """Write a table to that file, or as CSV to standard output; in the dialect of ``like``, else in its own."""
-    from anyorder.data.files import write_table
+    """Write a table to that file, or as CSV to standard output; in the dialect of ``like``, else in its own.
 
+    With ``schema`` numbers are written as the file wrote them that the model was fitted on (12.50, 64,3), in texts.
+    """
+    from anyorder.data.files import PARQUET_SUFFIXES, write_table
+    from anyorder.data.written import as_written
+
+    if schema is not None and (path is None or path.suffix.lower() not in PARQUET_SUFFIXES):
+        frame = as_written(frame, schema)
     write_table(frame, "-" if path is None else path, escape_formulas=escape_formulas, like=like)
 
 

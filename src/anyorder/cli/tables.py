@@ -85,7 +85,7 @@ def fill(
     if draws is None:
         with show.bar("filling rows"):
             filled = model.fill(frame, seed=seed, unseen=unseen, rules=rule or None)
-        write_frame(filled, out, escape_formulas=escape_formulas, like=frame)
+        write_frame(filled, out, escape_formulas=escape_formulas, like=frame, schema=model.schema)
         return
     if "draw" in frame.columns:
         raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
@@ -95,7 +95,8 @@ def fill(
         drawn = model.fill(frame, draws=draws, seed=seed, unseen=unseen, rules=rule or None)
     for index, one in enumerate(drawn):
         one.insert(0, "draw", index)
-    write_frame(pd.concat(drawn, ignore_index=True), out, escape_formulas=escape_formulas, like=frame)
+    together = pd.concat(drawn, ignore_index=True)
+    write_frame(together, out, escape_formulas=escape_formulas, like=frame, schema=model.schema)
 
 
 def _as_cells(intervals: pd.DataFrame) -> pd.DataFrame:
@@ -128,7 +129,7 @@ def sample(
     check_table(out)
     check_names(model, evidence)
     drawn = model.given(evidence, rules=rule or None).sample(count, seed=seed, holes=holes)
-    write_frame(drawn, out, escape_formulas=escape_formulas)
+    write_frame(drawn, out, escape_formulas=escape_formulas, schema=model.schema)
 
 
 def score(

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from anyorder.data.digits import PLACES, Grouped, Places
 from anyorder.data.layout import Head
 from anyorder.data.plain_numbers import PlainNumbers, plain_numbers
 from anyorder.data.said import Said
@@ -70,8 +71,11 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
     table: dict[str, Series] = {}
     for name in names[:width]:  # one after the other, so that only one column is there twice
         table[name] = pd.concat(columns.pop(0), ignore_index=True)
+    frame = pd.DataFrame(table, copy=False)
+    fixed = {name: reading.places.found for name, reading in zip(names, seen.readings, strict=False)}
+    frame.attrs[PLACES] = {name: places for name, places in fixed.items() if places and name in frame.columns}
     commas = any(reading.comma and reading.with_commas is not None for reading in seen.readings)
-    return text.dialect("," if commas else ".", named=opened.named).put_on(pd.DataFrame(table, copy=False))
+    return text.dialect("," if commas else ".", named=opened.named).put_on(frame)
 
 
 class _NotReadError(UserError):
@@ -147,9 +151,15 @@ class _Reading:
         self.comma = False
         self.truths = 0  # cells that are True or False; -1 if some cell is neither
         self.unknown: set[str] = set()  # the texts of missing cells, as long as they are few
+        self.places = Places()
+        self.grouped = Grouped() if decimal_comma else None
 
     def see(self, texts: Series) -> None:
         """Take note of some cells more."""
+        if self.plain.all:
+            self.places.see(texts)
+            if self.grouped is not None:
+                self.grouped.see(texts)
         if not self.plain.all and self.with_commas is None and self.truths < 0:  # texts, which can only be missing yet
             self.complete = self.complete and not missing_cells(pd.Series(texts.unique()), self.marks).any()
             return
@@ -191,7 +201,7 @@ class _Reading:
     @property
     def parsed(self) -> tuple[str, list[str]] | None:
         """The dtype that pandas can read the column as by itself, and its texts for a missing cell."""
-        if self.with_commas is not None and self.comma:
+        if (self.with_commas is not None and self.comma) or (self.grouped is not None and self.grouped.found):
             return None
         if self.plain.whole and self.sure:
             return "int64", []
@@ -206,7 +216,7 @@ class _Reading:
             return texts  # read as numbers already
         commas = self.with_commas is not None and self.comma
         numbers = self.with_commas if commas and self.with_commas is not None else self.plain
-        if numbers.whole or numbers.float:
+        if (numbers.whole or numbers.float) and not (self.grouped is not None and self.grouped.found):
             sure = np.full(len(texts), True) if self.sure else ~missing_cells(texts, self.marks, words=True)
             cells = texts[sure].str.replace(",", ".") if commas else texts[sure]
             if numbers.whole:

@@ -30,7 +30,7 @@ FOOTNOTE = re.compile(
     r"fu(?:ß|ss)noten?|fuentes?|notas?|fonti?|remarques?|(?:data|last|date)\s+(?:source|updated?|extracted)|"
     r"(?:report\s+)?(?:generated|exported|printed|downloaded|created)(?:\s+(?:on|by|at))?|stand|page|seite)\b\s*[:.\-–(\d].*"
     r"|(?:report\s+)?(?:generated|exported|printed|downloaded|created)\s+(?:on|by|at|from|with)\b.*"
-    r"|[*†‡§©#].*|[¹²³].*|\[?\(?\d\d?[\])]\s.*[^\W\d].*|(?:end\s+of\s+(?:file|report|table|data)|fin|ende|eof)\W*",
+    r"|[*†‡§©#]+\s*[^\W\d].*|[¹²³].*|\[?\(?\d\d?[\])]\s.*[^\W\d].*|(?:end\s+of\s+(?:file|report|table|data)|fin|ende|eof)\W*",
     re.IGNORECASE | re.DOTALL,
 )
 COUNT = re.compile(

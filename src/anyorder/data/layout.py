@@ -252,7 +252,7 @@ def _above_values(rows: Sequence[Row], index: int, width: int) -> bool:
     """Whether a row has words, no values, above columns of values alone; units may be between them."""
     shift = width - len(rows[index].cells)  # row names have no name of their own
     for begin in range(index + 1, index + 1 + MOST_HEADER_ROWS):
-        columns = [column for column in value_columns(rows[begin:], width) if column >= shift]
+        columns = [column for column in _value_columns(rows[begin:], width) if column >= shift]
         names = [rows[index].cells[column - shift].strip() for column in columns]
         if any(not _is_value(name) and name for name in names) and not any(map(_is_decimal, names)):
             return True
@@ -261,7 +261,7 @@ def _above_values(rows: Sequence[Row], index: int, width: int) -> bool:
     return False
 
 
-def value_columns(rows: Sequence[Row], width: int) -> list[int]:
+def _value_columns(rows: Sequence[Row], width: int) -> list[int]:
     """The columns that hold values alone, in two rows or more (in one, where there are no more)."""
     whole = [row.cells for row in rows if len(row.cells) == width]
     found = []
@@ -272,6 +272,16 @@ def value_columns(rows: Sequence[Row], width: int) -> list[int]:
         if known and all(map(_is_value, sure)) and len(known) >= min(2, len(whole)):
             found.append(column)
     return found
+
+
+def text_columns(rows: Sequence[Row], width: int) -> list[int]:
+    """The columns in which some cell is a text and no value."""
+    whole = [row.cells for row in rows if len(row.cells) == width]
+    return [
+        column
+        for column in range(width)
+        if any(cells[column].strip().casefold() not in UNKNOWN and not _is_value(cells[column]) for cells in whole)
+    ]
 
 
 def _is_value(cell: str) -> bool:
@@ -288,7 +298,7 @@ def _more_headers(rows: Sequence[Row], begin: int, width: int) -> int:
         return 0
     for extra in range(MOST_HEADER_ROWS - 1, 0, -1):
         below = rows[begin + 1 + extra :]
-        columns = value_columns(below, width)
+        columns = _value_columns(below, width)
         between = rows[begin + 1 : begin + 1 + extra]
         if len(below) < 3 or not columns or any(len(row.cells) != width for row in between):
             continue

@@ -16,7 +16,7 @@ import pandas as pd
 from anyorder.data.dialect import SPACES, Dialect, newline_of, quoted_of
 from anyorder.data.encodings import BLOCK, Opener, not_text, scan
 from anyorder.data.endings import amount, find_ending, is_total
-from anyorder.data.layout import Row, fields, find_head, first_rows, value_columns
+from anyorder.data.layout import Row, fields, find_head, first_rows, text_columns
 from anyorder.data.said import Said, Way
 from anyorder.data.sniffing import sniff
 from anyorder.errors import UserError
@@ -126,14 +126,14 @@ class TableText:
         if found.totals:
             top = found.totals[0]
             kept, self.end = self.end, self.scan.length - found.start[top.first]
-            texts = sorted(set(range(width)) - set(value_columns(self.rows, width)))
+            texts = text_columns([row for row in self.rows if row.first < top.first + shift], width)
             sums: dict[int, float] = {}
 
             def summed(columns: Sequence[int]) -> Mapping[int, float]:
                 sums.update(self._sums(rows, [column for column in columns if column not in sums]))
                 return sums
 
-            if not all(is_total(row, texts, summed) for row in found.totals):
+            if self.end <= self.begin or not all(is_total(row, texts, summed) for row in found.totals):
                 self.end = kept
                 say(
                     f"{self.source}: line {top.first + shift} ({str(top)[:60]!r}) was kept as a row, though it reads "

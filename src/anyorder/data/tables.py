@@ -34,10 +34,15 @@ import numpy as np
 import pandas as pd
 
 from anyorder.data.columns import Understood, understand
+from anyorder.data.dialect import Dialect
+from anyorder.data.digits import PLACES
 from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError, nearest
+from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.schema import EMPTY, Bounds, Kind, Schema, Variable
 
+PRECISE = 9
+"""Digits after the decimal sign where a file has now more, now fewer; zeros at the end are left out."""
 FREE_TEXT = ("text", "id", "free text", "freetext")
 
 
@@ -102,15 +107,26 @@ def understand_table(
     if not len(kept) or not len(kept.columns):
         raise UserError(f"the table is empty: {len(kept)} rows and {len(kept.columns)} columns; nothing to learn from")
     marks = tuple(dict.fromkeys(str(mark) for mark in missing))
-    comma = _has_decimal_commas(kept)
+    comma = Dialect.of(table).decimal == "," or _has_decimal_commas(kept)
+    places: Mapping[str, int] = table.attrs.get(PLACES, {})
     found = []
     for name in kept.columns:
         forced = _kind(name, chosen[name]) if name in chosen else None
         read = understand(name, kept[name], forced, marks, orders.get(name, ()), decimal_comma=comma)
+        if read.variable is not None and kept[name].dtype.kind == "f" and read.variable.numeric:
+            read = replace(read, variable=_as_in_file(read.variable, places.get(name, 0), comma=comma))
         if read.variable is not None and name in limits:
             read = replace(read, variable=_with_bounds(read.variable, limits[name]))
         found.append(read)
     return kept, found
+
+
+def _as_in_file(variable: Variable, places: int, *, comma: bool) -> Variable:
+    """A column of numbers that a file had: in Python they are numbers, but they are shown and typed as in the file."""
+    if not places and not comma:
+        return variable
+    decimal = "," if comma else "."
+    return replace(variable, notation=NumberNotation(decimal=decimal, places=places or PRECISE, fixed=bool(places)))
 
 
 def lines_about(column: Understood) -> list[str]:
