@@ -23,6 +23,16 @@ def test_the_card_repeats_the_run(model: ao.TableModel, frame: pd.DataFrame) -> 
     assert again.card["data"]["fingerprint"] == model.card["data"]["fingerprint"]
 
 
+def test_a_file_is_fitted_as_its_frame(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=60).round(3), "level": rng.choice(["a", "b"], 60)})
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    brief = {"engine": "neural", "training": {"steps": 5}}
+    models = [ao.fit(given, seed=0, config=brief) for given in (frame, tmp_path / "t.csv", str(tmp_path / "t.csv"))]
+    assert len({model.card["data"]["fingerprint"] for model in models}) == 1
+    assert models[0].log_prob(frame).tolist() == models[1].log_prob(str(tmp_path / "t.csv")).tolist()
+
+
 def test_no_unknown_value_leaks_into_a_fit() -> None:
     frame = messy(60)
     changed = frame.copy()
