@@ -58,6 +58,15 @@ class Distribution(ABC):
         below = self.cdf(low) - self.mass_at(low)
         return (self.cdf(high) - below).clamp(min=torch.finfo(below.dtype).tiny).log()
 
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        """P(X < low) and P(X > high) in float64, of values that have no probability by themselves.
+
+        Families override it where they are asked for the same values again and again.
+        """
+        values = torch.tensor([low, high], dtype=torch.float64).reshape(2, *[1] * len(self.shape))
+        below, upto = self.cdf(values.expand(2, *self.shape)).double().unbind(0)
+        return torch.stack([below, 1 - upto]).clamp(0, 1)
+
     def nodes(
         self, low: float, high: float
     ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:

@@ -33,6 +33,7 @@ from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, ru
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.heads.beyond import BeyondDistribution, total
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, rows_together, with_fewest
@@ -44,6 +45,8 @@ FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabul
 MOST_POINTS = 4096  # of a lattice that are tabulated
 FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
 SHARPEST = 3.0  # of the logarithm of a power
+FACTORS = "[1e-6, 1e6]"  # of what lies beyond an end
+FARTHEST = "[-1e30, 1e30]"  # where an end may lie
 LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
 
 
@@ -109,6 +112,9 @@ class BlendDistribution(Distribution):
         if len(self.members) > FEW_MEMBERS and (merged := self.merged) is not self:
             return merged.cdf(value)
         return self._mean([member.cdf(value) for member in self.members])
+
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        return self._mean([member.outside(low, high) for member in self.members])
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -198,6 +204,15 @@ class BlendDistribution(Distribution):
             value = torch.where(finite & near & jumps, point.double(), value)
         return value.to(dtype)
 
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        each = [member.expect_within(function, low, high) for member in self.members]
+        found = [one for one in each if one is not None]
+        if len(found) < len(each):
+            return None
+        return self._mean([part for part, _ in found]), self._mean([mass for _, mass in found])
+
     def mean(self) -> Float[Tensor, "*batch"]:
         return self._mean([member.mean() for member in self.members])
 
@@ -274,7 +289,9 @@ class Blend(Head):
 
     ``gates``: which feature is added to the logarithm of each member's weight, where they depend on the evidence.
     ``sharpness``: the logarithm of the power of the mixture where all is known, 0 for the mixture itself; ``share``:
-    the feature that is the share known, less one half.
+    the feature that is the share known, less one half. ``ends``: the two between which all that was seen lies, in model
+    units, and ``beyond``: the factors on what every member has beyond them (:mod:`.beyond`); none for members as they
+    are.
     """
 
     name: ClassVar[str] = "blend"
@@ -286,6 +303,8 @@ class Blend(Head):
     gates: tuple[int, ...] = field(default=(), metadata={"later": True})
     sharpness: float = field(default=0.0, metadata={"later": True})
     share: int = field(default=0, metadata={"later": True})
+    ends: tuple[float, ...] = field(default=(), metadata={"later": True})
+    beyond: tuple[float, ...] = field(default=(), metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -303,11 +322,25 @@ class Blend(Head):
             raise UserError(f"the sharpness of a blend must be a number up to {SHARPEST}, 0 without levels")
         if len({head.levels for head in self.members}) > 1:
             raise UserError("the members of a blend must have the same levels")
+        self._check_ends()
         self.parts = nn.ModuleList(self.members)
         self._joins: Joins = {}
         self.log_weights: Tensor
         weights = torch.tensor(self.weights, dtype=torch.float64)
         self.register_buffer("log_weights", (weights / weights.sum()).log(), persistent=False)
+
+    def _check_ends(self) -> None:
+        self.ends, self.beyond = tuple(self.ends), tuple(self.beyond)
+        self._ends, self._factors = (0.0, 0.0), (1.0, 1.0)
+        if not self.ends and not self.beyond:
+            return
+        if self.levels or not len(self.ends) == len(self.beyond) == 2:
+            raise UserError("a blend of numbers has two ends and a factor for beyond each of them, or none")
+        if not all(inside(end, FARTHEST) for end in self.ends) or not self.ends[0] < self.ends[1]:
+            raise UserError(f"the ends of a blend must be two numbers that increase, got {self.ends!r:.80}")
+        if not all(inside(factor, FACTORS) for factor in self.beyond):
+            raise UserError(f"the factors beyond the ends of a blend must lie in {FACTORS}, got {self.beyond!r:.80}")
+        self._ends, self._factors = (self.ends[0], self.ends[1]), (self.beyond[0], self.beyond[1])
 
     @property
     def size(self) -> int:
@@ -334,6 +367,8 @@ class Blend(Head):
             tuple(self.gates[part] - gone for part in parts) if self.gates else (),
             self.sharpness,
             self.share - gone if self.sharpness else 0,
+            self.ends,
+            self.beyond,
         )
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
@@ -344,20 +379,43 @@ class Blend(Head):
         log_weights = self.weights_for(features)
         members: list[Distribution] = []
         shares: list[Tensor] = []
+        masses: list[Tensor] = []
         for numbers, index in self._bundles:
             own = log_weights[..., numbers]
-            if len(numbers) == 1:
-                members.append(self.member(numbers[0], features[..., self.starts[numbers[0]] :]))
-            else:
-                bundle: Distribution = self.members[numbers[0]](features[..., index])
-                law = folded(bundle, own.log_softmax(-1).expand(bundle.shape))
+            alone = len(numbers) == 1
+            head, start = self.members[numbers[0]], self.starts[numbers[0]]
+            law: Distribution | None = head(features[..., start : start + head.size] if alone else features[..., index])
+            assert law is not None
+            if self.beyond:
+                mass = law.outside(*self._ends)
+                mass = mass[..., None] if alone else mass
+                own = own - total(mass, self._factors).log()
+                masses.append((own.exp() * mass).sum(-1))
+            if not alone:
+                law = folded(law, own.log_softmax(-1).expand(law.shape))
                 assert law is not None  # or they would be no bundle
-                members.append(law)
+            members.append(law)
             shares.append(own.logsumexp(-1))
-        mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
+        each = torch.stack(shares, dim=-1)
+        if self.beyond:
+            return self._with_factors(members, each, torch.stack(masses).sum(0))
+        mixed = BlendDistribution(tuple(members), each, self.levels, self._joins)
         if self.levels:
             return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
         return members[0] if len(members) == 1 and isinstance(members[0], BoundedDistribution) else mixed
+
+    def _with_factors(
+        self, members: Sequence[Distribution], shares: Float[Tensor, "*batch some"], masses: Float[Tensor, "two *batch"]
+    ) -> Distribution:
+        """The mixture with factors beyond its ends; the shares of its members are divided by what these left of them.
+
+        ``masses``: what all members together have beyond the ends, with the same shares, which add up to anything.
+        """
+        whole = shares.logsumexp(-1, keepdim=True)
+        mixed: Distribution = BlendDistribution(tuple(members), shares - whole, self.levels, self._joins)
+        if len(members) == 1 and isinstance(members[0], BoundedDistribution):
+            mixed = members[0]
+        return BeyondDistribution(mixed, self._ends, self._factors, masses / whole[..., 0].exp())
 
     def _sharpened(self, mixed: Distribution, features: Float[Tensor, "*batch size"]) -> Distribution:
         codes = torch.arange(self.levels, dtype=features.dtype, device=features.device)
@@ -401,10 +459,16 @@ class Blend(Head):
         return [index for index, weight in enumerate(self.weights) if weight > 0]
 
     def member(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
-        """What one member says, from features that begin with its own."""
+        """What one member says in the mixture, from features that begin with its own."""
+        return self._around(self._alone(index, features))
+
+    def _alone(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
         head = self.members[index]
         said: Distribution = head(features[..., : head.size])
         return said
+
+    def _around(self, law: Distribution) -> Distribution:
+        return BeyondDistribution.around(law, self._ends, self._factors) if self.beyond else law
 
     def by_member(
         self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]
@@ -415,7 +479,7 @@ class Blend(Head):
             group[own] = number
         which = group.to(member.device)[member]
         rows = which.argsort(stable=True).split(which.bincount(minlength=len(self.alike)).tolist())
-        laws = [self.member(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
+        laws = [self._alone(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
         # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,
         # also those without rows, so that there is one set of joined bins to keep.
         binned = [number for number, histogram in enumerate(self._histograms) if histogram]
@@ -424,7 +488,7 @@ class Blend(Head):
         if together is not None:
             found = [one for number, one in enumerate(found) if number not in binned]
             found.append((torch.cat([rows[number] for number in binned]), together))
-        return [(here, law) for here, law in found if len(here)]
+        return [(here, self._around(law)) for here, law in found if len(here)]
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""

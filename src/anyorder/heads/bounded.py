@@ -108,6 +108,20 @@ class BoundedDistribution(Distribution):
         nats = self.base.log_between(start, torch.where(nothing, math.inf, end)) - self.log_mass()
         return nats.clamp(max=0).masked_fill(nothing, -math.inf)
 
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
+            return super().outside(low, high)
+        low, high = max(low, self.low), min(high, self.high)
+        if isinstance(self.base, BinnedDistribution):
+            beyond = self.base.within((self.low, low), (high, self.high))
+        else:
+            first, last = math.isfinite(self.low), math.isfinite(self.high)
+            at = [self.low if first else low, low, high, self.high if last else high]
+            values = torch.tensor(at, dtype=torch.float64, device=self.device).reshape(4, *[1] * len(self.shape))
+            start, below, upto, end = self.base.cdf(values.expand(4, *self.shape)).double().unbind(0)
+            beyond = torch.stack([below - start * first, (end if last else 1) - upto])
+        return (beyond * (-self.log_mass().double()).exp()).clamp(0, 1)
+
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The base's quantile at the level inside; by a search where little mass is inside. Carries no gradient."""
@@ -142,6 +156,19 @@ class BoundedDistribution(Distribution):
         if inside is not None:
             return inside[0] / inside[1]
         return self._integrate(lambda values, log_density: function(values))
+
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
+            return None
+        least, most = max(low, self.low), min(high, self.high)
+        if not least < most:
+            nothing = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
+            return nothing, nothing
+        found = self.base.expect_within(function, least, most)
+        scale = (-self.log_mass().double()).exp()
+        return None if found is None else (found[0] * scale, found[1] * scale)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         points = self._points() if self.discrete else None

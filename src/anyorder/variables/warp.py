@@ -49,8 +49,10 @@ LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that 
 STRIDE = 0.75  # no bin is longer than this in y, so that x at most doubles across a tail bin
 STEEPEST = 20.0  # a knot's slope stays within this factor of the secants beside it: keeps the inverse accurate
 SCORES_REACH = 5.0  # normal scores, of however many rows
+CLOSE = 1e-6  # of the width of the data: nearer to a bound than this they are at it
 STRETCHED = 1.0  # widths beyond the data over which a straight map becomes steep
 
+Ends = tuple[float | None, float | None]
 Knots = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
 
@@ -85,14 +87,19 @@ class Warp:
 
     @classmethod
     def normal_scores(
-        cls, values: Float[np.ndarray, " rows"], knots: int = 64, minimum_scale: float | None = None
+        cls,
+        values: Float[np.ndarray, " rows"],
+        knots: int = 64,
+        minimum_scale: float | None = None,
+        bounds: Ends = (None, None),
     ) -> Warp:
         """The map under which these values look standard normal: Phi^-1 of their kernel-smoothed cdf.
 
         ``minimum_scale``, in the units of the values, is the finest structure worth resolving: the rounding step of
-        the data, say. Values of which only one is distinct are merely shifted, and scaled by ``minimum_scale``.
+        the data, say. Values of which only one is distinct are merely shifted, and scaled by ``minimum_scale``. Most of
+        what lies beyond the values lies within ``bounds``.
         """
-        found = normal_score_knots(values, knots, minimum_scale)
+        found = normal_score_knots(values, knots, minimum_scale, bounds)
         if found is None:
             finite = values[np.isfinite(values)]
             return cls.affine(float(finite[0]) if len(finite) else 0.0, minimum_scale or 1.0)
@@ -186,7 +193,9 @@ class Warp:
         return self._table.to(value.device)[:, index].unbind(0)
 
 
-def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_scale: float | None) -> Knots | None:
+def normal_score_knots(
+    values: Float[np.ndarray, " rows"], knots: int, minimum_scale: float | None, bounds: Ends = (None, None)
+) -> Knots | None:
     """The knots x, z and slopes of the normal-score map; ``None`` if fewer than two finite values are distinct."""
     column = np.sort(np.asarray(values, dtype=np.float64))
     column = column[np.isfinite(column)]
@@ -205,7 +214,7 @@ def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_s
     z, dz_dy = smooth.score(y)
     keep = _apart(x, z)
     x, z, slope = x[keep], z[keep], dz_dy[keep] / y[keep].cosh() / spread
-    return _with_tails(x, z, slope, column, minimum_scale or 0.0)
+    return _with_tails(x, z, slope, column, minimum_scale or 0.0, bounds)
 
 
 def standard_knots(values: Float[np.ndarray, " rows"], location: float, scale: float) -> Knots:
@@ -224,10 +233,14 @@ def standard_knots(values: Float[np.ndarray, " rows"], location: float, scale: f
     return tuple(x.tolist()), tuple(z.tolist()), tuple(torch.cat([slope.flip(0), straight, slope]).tolist())
 
 
-def _with_tails(x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, " rows"], least: float) -> Knots:
+def _with_tails(
+    x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, " rows"], least: float, bounds: Ends
+) -> Knots:
     """The knots of the data continued on both sides by what exceeds them."""
-    for _ in range(2):  # the upper side, and the lower one in a mirror
-        tail = Tail.fit(column, least)
+    low, high = bounds
+    for bound in (high, None if low is None else -low):  # the upper side, and the lower one in a mirror
+        room = math.inf if bound is None else bound - float(x[-1])
+        tail = Tail.fit(column, least, room if room > CLOSE * float(x[-1] - x[0]) else math.inf)
         reach = torch.cat([torch.zeros(1, dtype=torch.float64), tail.knots()])
         score, steep = tail.scores(reach, float(z[-1]))
         # The last knot of the data belongs to both.
