@@ -218,8 +218,10 @@ def test_some_of_the_members_keep_the_factors() -> None:
 
 @pytest.mark.parametrize(
     ("ends", "factors"),
-    [((0.0,), (1.0, 1.0)), ((0.0, 1.0), ()), ((1.0, 0.0), (1.0, 1.0)), ((0.0, math.inf), (1.0, 1.0))]
-    + [((0.0, 1.0), (0.0, 1.0)), ((0.0, 1.0), (1.0, math.nan)), (("a", "b"), (1.0, 1.0))],
+    [
+        *[((0.0,), (1.0, 1.0)), ((0.0, 1.0), ()), ((1.0, 0.0), (1.0, 1.0)), ((0.0, math.inf), (1.0, 1.0))],
+        *[((0.0, 1.0), (0.0, 1.0)), ((0.0, 1.0), (1.0, math.nan)), (("a", "b"), (1.0, 1.0))],
+    ],
 )
 def test_ends_and_factors_must_make_sense(ends: object, factors: object) -> None:
     with pytest.raises(UserError, match="ends"):

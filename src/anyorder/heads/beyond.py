@@ -2,10 +2,10 @@ r"""A family whose probability beyond two ends is multiplied by a factor each, a
 
 $$q(x) = p(x)\, f(x) / Z, \qquad Z = 1 + (f_- - 1)\, A + (f_+ - 1)\, B,$$
 
-with $f = f_-$ below the lower end and $f_+$ above the upper one, 1 between them, and $A$, $B$ what $p$ has there. The ends
-are those of what was seen, and lie between two points of a lattice. How often new values lie beyond them is known from
-a column alone (:mod:`anyorder.training.ends`), and families that smooth what they saw say it too often, above all where
-many cells share an end. Members of a blend are changed one by one: a mixture of such laws is one itself,
+with $f = f_-$ below the lower end and $f_+$ above the upper one, 1 between them, and $A$, $B$ what $p$ has there. The
+ends are those of what was seen, and lie between two points of a lattice. How often new values lie beyond them is known
+from a column alone (:mod:`anyorder.training.ends`), and families that smooth what they saw say it too often, above all
+where many cells share an end. Members of a blend are changed one by one: a mixture of such laws is one itself,
 
 $$\sum_m w_m\, p_m f / Z_m = f\, \Big(\sum_m \frac{w_m}{Z_m}\, p_m\Big),$$
 
@@ -84,13 +84,15 @@ class BeyondDistribution(Distribution):
         reached = self.base.cdf(value)
         plain = reached.double()
         (below, above), (less, more) = self.masses, self.factors
-        counted = plain + (less - 1) * torch.minimum(plain, below) + (more - 1) * (plain - (1 - above)).clamp(min=0)
+        upper = (plain - (1 - above)).clamp(min=0)
+        counted: Tensor = plain + (less - 1) * torch.minimum(plain, below) + (more - 1) * upper
         return (counted / self._total).clamp(0, 1).to(reached.dtype)
 
     def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
         if (low, high) != self.ends:
             return super().outside(low, high)
-        return self.masses * self.masses.new_tensor(self.factors).reshape(2, *[1] * len(self.shape)) / self._total
+        changed: Tensor = self.masses * self.masses.new_tensor(self.factors).reshape(2, *[1] * len(self.shape))
+        return changed / self._total
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         parts = []
@@ -139,7 +141,7 @@ class BeyondDistribution(Distribution):
     def _settled(self, drawn: Float[Tensor, "*batch"], generator: torch.Generator | None) -> Float[Tensor, "*batch"]:
         """Draws of the base become draws of this law.
 
-        On which side of the ends a draw is to lie is decided apart from the draw. If it lies there it stays, since among
+        On which side of the ends a draw is to lie is decided apart from it. If it lies there it stays, since among
         those it is as likely as any; the few others are drawn again, there.
         """
         (below, above), (less, more) = self.masses, self.factors

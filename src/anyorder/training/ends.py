@@ -1,9 +1,9 @@
 r"""How often a new value lies beyond all that were seen, and the factors under which a blend says so too.
 
 Of n cells, no two of them equal, the next one is the greatest of all with the chance 1 / (n + 1). Where cells share
-an end it is less. Leave every cell out with the chance $\rho$: one lies beyond all that are kept if those that lie as far
-out, $g$ of them with itself, are left out too. Beside a column of the same length without equal cells, the share of cells
-left out that lie beyond is then
+an end it is less. Leave every cell out with the chance $\rho$: one lies beyond all that are kept if those that lie as
+far out, $g$ of them with itself, are left out too. Beside a column of the same length without equal cells, the share of
+cells left out that lie beyond is then
 
 $$r = (1 - \rho) \sum_{\text{cells}} \rho^{g - 1},$$
 
