@@ -25,14 +25,15 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_nodes import NEXT_TO_ZERO, WORD, Nodes
 
 BLOCK_BYTES = 64  # of the masks of a block: a line of the cache
-CHUNK_BYTES = 1 << 18  # of masks held at once: they should stay near the processor
+CHUNK_BYTES = 1 << 16  # of masks held at once: they and the values behind them should stay near the processor
 MOST_LEAVES = 64  # of a tree: the bits of a word
 MOST_LEVELS = 4096  # of a set
 FREE_BYTES, MOST_TIMES = (
     1 << 22,
     32,
 )  # what tables may take: so much in any case, and so many times the trees themselves
-FEW = 4  # rows below which equal ones are not looked for
+MANTISSA_BITS, EXPONENT_OF_ONE = 52, 1023  # of a float64
+FEW = 64  # rows below which equal ones are not looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class Masks:
     table: Any  # [rows, trees of a block], unsigned
     all_leaves: Any  # [trees], unsigned
     values: Float[np.ndarray, " trees_and_leaves"]
-    base: Int[np.ndarray, " trees"]
+    base: Int[np.ndarray, " trees"]  # where the values of each tree begin, less what a float adds to an exponent
     starts: Int[np.ndarray, " some"]  # of the trees of every score that has any
     filled: Int[np.ndarray, " some"]  # which scores those are
     count: int
@@ -105,28 +106,34 @@ class Masks:
         values = np.zeros((blocks * width, most))
         values[np.repeat(slot, trees.leaf_counts), _within(trees.leaf_counts)] = trees.leaf_values
         filled, starts = np.unique(score[order], return_index=True)
-        base = np.arange(blocks * width) * most
+        base = np.arange(blocks * width) * most - EXPONENT_OF_ONE
         return cls(plan.columns, plan.rows, table, leaves, values.reshape(-1), base, starts, filled, scores)
 
     def scores(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows scores"]:
         places = self.columns.places(inputs)
         kept, back = _distinct(places)
+        places = places[kept]
         found = np.zeros((len(kept), self.count))
-        size = max(1, CHUNK_BYTES // (BLOCK_BYTES * self.rows.shape[1]))
-        for start in range(0, len(kept), size):
-            here = slice(start, start + size)
-            found[here, self.filled] = self._sums(places[kept[here]])
+        if len(kept):
+            # What is unknown is unknown in all rows of most questions: such columns are looked up once for all.
+            same = (places == places[0]).all(axis=0)
+            left = np.bitwise_and.reduce(self.table[self.rows[places[0, same]]], axis=0).reshape(-1) & self.all_leaves
+            differ, size = places[:, ~same], max(1, CHUNK_BYTES // self.all_leaves.nbytes)
+            for start in range(0, len(kept), size):
+                here = slice(start, start + size)
+                found[here, self.filled] = self._sums(left, differ[here])
         return found if back is None else found[back]
 
-    def _sums(self, places: Int[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows some"]:
-        if len(places) == 1:
-            left = np.bitwise_and.reduce(self.table[self.rows[places[0]]], axis=0).reshape(1, -1) & self.all_leaves
-        else:
-            left = np.repeat(self.all_leaves[None], len(places), axis=0)
-            for column in places.T:
-                np.bitwise_and(left, self.table[self.rows[column]].reshape(left.shape), out=left)
-        reached = self.values[_bit(left) + self.base]
-        sums: Float[np.ndarray, "rows some"] = np.add.reduceat(reached, self.starts, axis=1)
+    def _sums(self, left: Any, places: Int[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows some"]:
+        """The sums of rows whose inputs lie at these places of some columns, given what the others have left."""
+        blocks = np.repeat(left[None], len(places), axis=0).reshape(len(places), -1, self.table.shape[1])
+        looked_up = np.empty_like(blocks) if places.shape[1] else blocks
+        for column in places.T:
+            np.take(self.table, self.rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
+            np.bitwise_and(blocks, looked_up, out=blocks)
+        # Which bit is set, where it is one alone: the exponent of the number.
+        bit = blocks.reshape(len(places), -1).astype(np.float64).view(np.int64) >> MANTISSA_BITS
+        sums: Float[np.ndarray, "rows some"] = np.add.reduceat(self.values[bit + self.base], self.starts, axis=1)
         return sums
 
 
@@ -253,18 +260,6 @@ def _sides(trees: TreeArrays, kind: Any) -> tuple[Any, Any]:
         left[node], right[node] = held[tree, leaf], held[tree, step + 1]
         held[tree, leaf] |= held[tree, step + 1]
     return left, right
-
-
-_BIT_OF_16 = np.zeros(1 << 16, np.int64)
-_BIT_OF_16[1 << np.arange(16)] = np.arange(16)
-
-
-def _bit(single: Any) -> Int[np.ndarray, "..."]:
-    """Which bit is set, where there is one alone."""
-    found: Int[np.ndarray, "..."] = (
-        _BIT_OF_16[single] if single.dtype == np.uint16 else np.log2(single.astype(np.float64)).astype(np.int64)
-    )
-    return found
 
 
 def _within(counts: Int[np.ndarray, " parts"]) -> Int[np.ndarray, " all"]:
