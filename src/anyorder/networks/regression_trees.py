@@ -24,7 +24,8 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.networks.layout import Layout
-from anyorder.networks.linear import LARGEST, TO_LOGISTIC
+from anyorder.networks.linear import LARGEST
+from anyorder.networks.parts.line_answers import TO_LOGISTIC
 from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_of
 from anyorder.support.checks import check_fields, whole
