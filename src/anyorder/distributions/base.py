@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.errors import UserError
 
 
@@ -85,6 +86,10 @@ class Distribution(ABC):
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
         """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
+
+    def curve(self) -> Curve | None:
+        """A single law on a line as a curve in NumPy, before it is cut into cells; None where it has none."""
+        return None
 
     @abstractmethod
     def mean(self) -> Float[Tensor, "*batch"]:

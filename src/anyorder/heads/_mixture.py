@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Components
 from anyorder.distributions.quadrature import composite, tail_breaks
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
@@ -103,6 +105,23 @@ class LineMixture(Distribution):
 
     def _standard(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch components"]:
         return (value[..., None] - self.means) * torch.exp(-self.log_scales)
+
+
+class _Components(Protocol):
+    logits: Float[Tensor, "*batch components"]
+    means: Float[Tensor, "*batch components"]
+    log_scales: Float[Tensor, "*batch components"]
+
+
+def components_of(mixture: _Components, *, logistic: bool = False) -> Components | None:
+    """The curve of a batch of one mixture; None for other batches, and where a gradient could be lost with it."""
+    if math.prod(mixture.logits.shape[:-1]) != 1 or torch.is_grad_enabled():
+        return None
+    logits, means, log_scales = (
+        part.double().cpu().numpy().reshape(-1) for part in (mixture.logits, mixture.means, mixture.log_scales)
+    )
+    weights = np.exp(logits - logits.max())
+    return Components(weights / weights.sum(), means, np.exp(log_scales), logistic)
 
 
 @dataclass(eq=False)

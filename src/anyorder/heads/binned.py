@@ -26,11 +26,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import composite, in_parts
 from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
-from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins
+from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins, Histogram
 from anyorder.support.checks import inside
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
@@ -132,6 +133,13 @@ class BinnedDistribution(Distribution):
             points = self.bins.lattice.at(torch.tensor([0.0, self.bins.lattice.count - 1.0], dtype=torch.float64))
             low, high = low.clamp(*points.tolist()), high.clamp(*points.tolist())
         return low, high
+
+    def curve(self) -> Curve | None:
+        """The histogram before it is cut into cells; None for a batch of several."""
+        if math.prod(self.shape) != 1 or torch.is_grad_enabled():
+            return None
+        left, right = (side.cpu().numpy().reshape(-1) for side in self._heights())
+        return Histogram(self.bins.plain, left, right)
 
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""

@@ -16,11 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import composite
 from anyorder.distributions.tails import log_normal_between
 from anyorder.variables.lattice import Lattice
@@ -125,6 +128,13 @@ class Bins:
     def lengths(self) -> Float[Tensor, " pieces"]:
         return self.log_lengths.exp().masked_fill(self.breaks[:-1] >= self.breaks[1:], 0.0)
 
+    @cached_property
+    def plain(self) -> Pieces:
+        """The pieces as arrays."""
+        starts = torch.special.ndtr(self.breaks[:-1])
+        parts = (self.breaks[1:-1], starts, self.lengths.clamp(min=NARROWEST), self.ends)
+        return Pieces(*(part.numpy() for part in parts), self.warp)
+
     def piece(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
         """The piece on which each score lies."""
         return torch.bucketize(score.contiguous(), self.breaks[1:-1].to(score.device), right=True)
@@ -207,3 +217,45 @@ class Bins:
         if last - first >= MOST_POINTS:
             return None
         return self.lattice.at(torch.arange(first, last + 1, dtype=torch.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """The pieces of bins as arrays: inner breakpoints, where in u each begins, how long it is, all ends on the line."""
+
+    inner: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    warp: Warp
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(Curve):
+    """A histogram by how high its density in u is at either end of every piece."""
+
+    pieces: Pieces
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    def at(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        pieces = self.pieces
+        score, slope = pieces.warp.forward_and_slope(points)
+        piece = np.searchsorted(pieces.inner, score, side="right")
+        length = pieces.lengths[piece]
+        u = torch.special.ndtr(torch.from_numpy(score)).numpy()
+        share = ((u - pieces.starts[piece]) / length).clip(0, 1)
+        start = self.left[piece]
+        rise = (self.right[piece] - start) * share
+        reached = self._below[piece] + length * share * (start + rise / 2)
+        return reached, (start + rise) * slope * np.exp(-0.5 * score * score - HALF_LOG_TWO_PI)
+
+    def bracket(self, level: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        piece = np.searchsorted(self._below[1:], level)
+        return self.pieces.ends[piece], self.pieces.ends[piece + 1]
+
+    @cached_property
+    def _below(self) -> NDArray[np.float64]:
+        """What the pieces below each piece hold."""
+        masses = (self.left + self.right) / 2 * self.pieces.lengths
+        return np.concatenate([[0.0], np.cumsum(masses)[:-1]])

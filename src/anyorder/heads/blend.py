@@ -24,11 +24,13 @@ from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Curve, mixed
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
@@ -113,10 +115,12 @@ class BlendDistribution(Distribution):
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
-        if (merged := self.merged) is not self:
-            return merged.quantile(level)
         if self._cut_once is not None:
             return self._cut_once.quantile(level)
+        if (curve := self.curve()) is not None:
+            return self._along(curve, level)
+        if (merged := self.merged) is not self:
+            return merged.quantile(level)
         if self.levels:
             return self._level_quantile(level)
         low, high = self.bracket(level)
@@ -152,6 +156,33 @@ class BlendDistribution(Distribution):
         answer = low.where(known, crossing_by_sections(missing, below, above, precision))
         return self._snapped(answer, dtype) if jumps else answer.to(dtype)
 
+    def curve(self) -> Curve | None:
+        return None if torch.is_grad_enabled() else self._curve
+
+    @cached_property
+    def _curve(self) -> Curve | None:
+        if math.prod(self.shape) != 1:
+            return None
+        each = [member.curve() for member in self.members]
+        known = [curve for curve in each if curve is not None]
+        weights: list[float] = self.log_weights.double().exp().reshape(-1).tolist()
+        return mixed(known, weights) if len(known) == len(each) == len(weights) else None
+
+    def _along(self, curve: Curve, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The quantiles of one distribution that is this curve, cut into cells where there is a lattice."""
+        wanted = level.double().expand(torch.broadcast_shapes(level.shape, self.shape)).contiguous()
+        levels = wanted.cpu().numpy().reshape(-1)
+        found = torch.from_numpy(curve.quantile(levels))
+        lattice = lattice_of(self) if self.discrete else None
+        if lattice is not None:
+            index = lattice.index_reaching(found)
+            # The cdf decides where an edge and the level agree to rounding.
+            for step, beyond in ((-1, np.greater_equal), (1, np.less)):
+                reached, _ = curve.at(lattice.edge(index + min(step, 0)).numpy())
+                index = torch.where(torch.from_numpy(beyond(reached, levels)), lattice.within(index + step), index)
+            found = lattice.at(index)
+        return found.reshape(wanted.shape).to(level.device, self._dtype)
+
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Between the least and the greatest of the members' quantiles."""
         each = [member.bracket(level) for member in self.members]
@@ -185,6 +216,9 @@ class BlendDistribution(Distribution):
 
     @cached_property
     def _dtype(self) -> torch.dtype:
+        logits = getattr(self.members[0], "logits", None)
+        if isinstance(logits, Tensor):
+            return logits.dtype
         return self.cdf(torch.zeros((0, *self.shape), dtype=torch.float64, device=self.log_weights.device)).dtype
 
     def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:

@@ -112,9 +112,7 @@ class BoundedDistribution(Distribution):
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The base's quantile at the level inside; by a search where little mass is inside. Carries no gradient."""
         mass = self.log_mass().double().exp()
-        start = torch.zeros_like(mass)
-        if math.isfinite(self.low):
-            start = (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
+        start = self._below() if math.isfinite(self.low) else torch.zeros_like(mass)
         whole = (start + level.double().clamp(0, 1) * mass).clamp(0, 1)
         value = self.base.quantile(whole).double()
         few = mass.expand(whole.shape) < LITTLE
@@ -209,6 +207,13 @@ class BoundedDistribution(Distribution):
         elif math.isinf(self.low):
             low = bracket_end(excess, high, upward=False)
         return first_crossing(excess, low, high, SHARP)
+
+    def _below(self) -> Float[Tensor, "*batch"]:
+        """P(X < low) of the base."""
+        curve = None if self.discrete else self.base.curve()
+        if curve is not None:
+            return torch.from_numpy(curve.at(np.array([self.low]))[0]).reshape(self.shape).to(self.device)
+        return (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
 
     def _inside(self, value: Tensor) -> Bool[Tensor, "*batch"]:
         # A bound as float64 and the same bound as float32 are both at the bound.

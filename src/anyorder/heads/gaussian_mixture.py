@@ -15,9 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import by_component, in_parts, panels, within_components
 from anyorder.distributions.tails import finite, log_normal_between
-from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, draw
+from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, components_of, draw
 from anyorder.support.roots import increasing_root
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -91,6 +92,9 @@ class GaussianMixtureDistribution(LineMixture):
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         each = self.means.double() + self.log_scales.double().exp() * torch.special.ndtri(level.double())[..., None]
         return each.amin(-1), each.amax(-1)
+
+    def curve(self) -> Curve | None:
+        return components_of(self)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
