@@ -106,7 +106,7 @@ class Components(Curve):
 
 @dataclass(frozen=True, eq=False)
 class Mixed(Curve):
-    """A mixture of curves; those of components of one family should be one."""
+    """A mixture of curves."""
 
     parts: Sequence[Curve]
     weights: Sequence[float]
@@ -119,23 +119,6 @@ class Mixed(Curve):
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
         lows, highs = zip(*(part.bracket(level) for part in self.parts), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
-
-
-def mixed(parts: Sequence[Curve], weights: Sequence[float]) -> Curve:
-    """The mixture of these curves, components of one family together."""
-    found: list[tuple[float, Curve]] = []
-    for logistic in (False, True):
-        own = [
-            (weight, part)
-            for weight, part in zip(weights, parts, strict=True)
-            if isinstance(part, Components) and part.logistic == logistic
-        ]
-        if own:
-            joined = np.concatenate([weight * part.weights for weight, part in own])
-            means, scales = (np.concatenate([getattr(part, name) for _, part in own]) for name in ("means", "scales"))
-            found.append((1.0, Components(joined, means, scales, logistic)))
-    found += [(weight, part) for weight, part in zip(weights, parts, strict=True) if not isinstance(part, Components)]
-    return Mixed([part for _, part in found], [weight for weight, _ in found])
 
 
 def _in_parts(curve: Curve, points: Numbers, size: int) -> tuple[Numbers, Numbers]:

@@ -138,8 +138,7 @@ class BinnedDistribution(Distribution):
         """The histogram before it is cut into cells; None for a batch of several."""
         if math.prod(self.shape) != 1 or torch.is_grad_enabled():
             return None
-        left, right = (side.cpu().numpy().reshape(-1) for side in self._heights())
-        return Histogram(self.bins.plain, left, right)
+        return Histogram(self.bins, self.logits.double().softmax(-1).cpu().numpy().reshape(-1))
 
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""

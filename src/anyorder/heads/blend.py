@@ -30,14 +30,14 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
-from anyorder.distributions.curves import Curve, mixed
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.errors import UserError
 from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
-from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, rows_together, with_fewest
+from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, mixed_curve, rows_together, with_fewest
 from anyorder.support.checks import inside, whole
 from anyorder.support.registry import describe
 from anyorder.support.roots import crossing_by_sections, least_index
@@ -166,7 +166,7 @@ class BlendDistribution(Distribution):
         each = [member.curve() for member in self.members]
         known = [curve for curve in each if curve is not None]
         weights: list[float] = self.log_weights.double().exp().reshape(-1).tolist()
-        return mixed(known, weights) if len(known) == len(each) == len(weights) else None
+        return mixed_curve(known, weights, self.joins) if len(known) == len(each) == len(weights) else None
 
     def _along(self, curve: Curve, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The quantiles of one distribution that is this curve, cut into cells where there is a lattice."""

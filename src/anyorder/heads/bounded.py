@@ -40,7 +40,6 @@ LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edg
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
-LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,10 +302,5 @@ class Bounded(Head):
 
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
-    bins = histogram.bins
-    kept = bins.held_within(low, high)
-    # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
-    lost = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
-    return BinnedDistribution(
-        histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
-    )
+    logits, bins = histogram.logits, histogram.bins
+    return BinnedDistribution((logits + bins.lost_within(low, high).to(logits.device)).to(logits.dtype), bins)

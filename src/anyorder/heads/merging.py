@@ -17,20 +17,23 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Components, Curve, Mixed
 from anyorder.heads.bernoulli import BernoulliDistribution
 from anyorder.heads.binned import BinnedDistribution
-from anyorder.heads.bins import Bins
+from anyorder.heads.bins import Bins, Histogram
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtureDistribution
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 from anyorder.heads.spiked import SpikedDistribution
+from anyorder.variables.warp import Warp
 
 Joins = dict[tuple[Bins, ...], Bins]
 """What was joined before, kept by whoever asks again and again."""
@@ -76,6 +79,26 @@ def with_fewest(
         share = log_weights[..., own].double().log_softmax(-1).expand(*members[own[0]].shape, -1)
         found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
     return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
+
+
+def mixed_curve(curves: Sequence[Curve], weights: Sequence[float], joins: Joins) -> Curve:
+    """The mixture of curves: components of one family are one of them, and so are histograms of one warp."""
+    weighed = list(zip(weights, curves, strict=True))
+    found = [(weight, curve) for weight, curve in weighed if not isinstance(curve, Components | Histogram)]
+    for logistic in (False, True):
+        own = [(w, curve) for w, curve in weighed if isinstance(curve, Components) and curve.logistic == logistic]
+        if own:
+            shares = np.concatenate([weight * curve.weights for weight, curve in own])
+            means, scales = (np.concatenate([getattr(curve, name) for _, curve in own]) for name in ("means", "scales"))
+            found.append((1.0, Components(shares, means, scales, logistic)))
+    by_warp: dict[Warp, list[tuple[float, Histogram]]] = {}
+    for weight, curve in weighed:
+        if isinstance(curve, Histogram):
+            by_warp.setdefault(curve.bins.warp, []).append((weight, curve))
+    for same in by_warp.values():
+        bins = same[0][1].bins if len(same) == 1 else _joined(tuple(curve.bins for _, curve in same), joins)
+        found.append((1.0, Histogram(bins, np.concatenate([weight * curve.probs for weight, curve in same]))))
+    return Mixed([curve for _, curve in found], [weight for weight, _ in found])
 
 
 def is_histogram(law: Distribution) -> bool:

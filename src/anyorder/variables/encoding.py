@@ -192,7 +192,9 @@ class Encoding:
             if name not in self._unrounded:
                 self._unrounded[name] = codec.of_variable(replace(codec.variable, step=0.0))
             codec = self._unrounded[name]
-        return codec.decode(values).rename(name)
+        found = codec.decode(values)
+        found.name = name
+        return found
 
     def measure(self, name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Model values as plain numbers in the units of the data, not rounded to the lattice.

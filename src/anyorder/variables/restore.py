@@ -35,7 +35,8 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     if dtype.kind == "b":
         return _nullable(pd.Series(np.rint(values) > 0), unknown, dtype)
     if dtype.kind == "f":
-        return pd.Series(np.where(unknown, np.nan, values)).astype(dtype)
+        found = pd.Series(np.where(unknown, np.nan, values))
+        return found if found.dtype == dtype else found.astype(dtype)
     whole_kind = variable.kind is Kind.INTEGER
     cells = [int(value) if whole_kind else value for value in values.tolist()]
     return pd.Series(_objects(cells, unknown), dtype=object)
