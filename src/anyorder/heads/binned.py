@@ -84,10 +84,13 @@ class BinnedDistribution(Distribution):
             return nats.masked_fill(none, -math.inf).to(self.logits.dtype)
         return self._log_between(self.bins.warp.forward(low), self.bins.warp.forward(high)).to(self.logits.dtype)
 
+    def within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
+        """P of the line between two model values that are asked for again and again: a sum over the bins."""
+        return self.logits.double().softmax(-1) @ self.bins.held_within(low, high).to(self.logits.device)
+
     def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
-        """log P of the line between two model values that are asked for again and again: a sum over the bins."""
-        held = self.bins.held_within(low, high).to(self.logits.device)
-        return _log(self.logits.double().softmax(-1) @ held).to(self.logits.dtype)
+        """log P of the line between two model values; see :meth:`within`."""
+        return _log(self.within(low, high)).to(self.logits.dtype)
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -142,21 +145,25 @@ class BinnedDistribution(Distribution):
 
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
-        shape = np.broadcast_shapes(level.shape, self.shape)
-        level = level.expand(shape)
-        total = self._masses().cumsum(-1)
-        piece = (total[..., :-1].expand(*shape, -1) < level[..., None]).sum(-1)
-        left, right = self._heights()
-        start, end, reached = (self._of(piece, table) for table in (left, right, total))
-        length = self.bins.lengths.to(level.device)[piece].clamp(min=NARROWEST)
+        shape, bins = np.broadcast_shapes(level.shape, self.shape), self.bins.plain
+        # Many small steps, which are quicker in NumPy than in torch.
+        levels = level.expand(shape).cpu().numpy()
+        left, right = (side.cpu().numpy() for side in self._heights())
+        total = ((left + right) / 2 * bins.lengths).cumsum(axis=-1)
+        piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
+        start, end, reached = (
+            np.take_along_axis(np.broadcast_to(table, (*shape, table.shape[-1])), piece[..., None], -1)[..., 0]
+            for table in (left, right, total)
+        )
+        length = bins.lengths[piece]
         # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
         whole = (start + end) / 2
-        from_below = (level - (reached - whole * length)) / length
-        wanted = torch.where(level < 0.5, from_below, whole - (reached - level) / length)
-        wanted = torch.minimum(wanted.clamp(min=0), whole)
-        root = (start.square() + 2 * (end - start) * wanted).clamp(min=0).sqrt()
-        share = (2 * wanted / (start + root).clamp(min=NARROWEST)).clamp(0, 1)
-        return self._at(piece, share)
+        from_below = (levels - (reached - whole * length)) / length
+        wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
+        wanted = np.minimum(np.maximum(wanted, 0), whole)
+        root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
+        share = (2 * wanted / np.maximum(start + root, NARROWEST)).clip(0, 1)
+        return torch.from_numpy(np.asarray(self.bins.below(piece, share))).to(level.device)
 
     def nodes(
         self, low: float, high: float
@@ -266,18 +273,6 @@ class BinnedDistribution(Distribution):
             return torch.zeros((), dtype=torch.float64, device=low.device)
         upto = self.bins.share(piece, high) if bool(ends.any()) else torch.ones_like(low)
         return (self.bins.share(piece, low) + upto.where(ends, 1.0)) / 2
-
-    def _at(self, piece: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The point on a piece below which ``share`` of the piece lies, measured in u."""
-        bounds = self.bins.breaks.to(share.device)
-        low, high = bounds[piece], bounds[piece + 1]
-        # Taken from the side of the median, so that far tails keep their digits.
-        upper = low + high > 0
-        near, far = torch.where(upper, -high, low), torch.where(upper, -low, high)
-        share = torch.where(upper, 1 - share, share)
-        level = torch.special.ndtr(near) + share * (torch.special.ndtr(far) - torch.special.ndtr(near))
-        score = torch.special.ndtri(level).clamp(-REACH, REACH)
-        return self.bins.warp.inverse(torch.where(upper, -score, score))
 
     def _on_lattice(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return z if self.bins.lattice is None else self.bins.lattice.nearest(z)

@@ -138,6 +138,23 @@ class Bins:
         parts = (self.breaks[1:-1], starts, lengths, self.ends, self.left, self.right)
         return Pieces(*(part.numpy() for part in parts))
 
+    def below(self, piece: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The points on these pieces below which ``share`` of the piece lies, measured in u."""
+        upper, near, width = self._sides
+        # Taken from the side of the median, so that far tails keep their digits.
+        upper = upper[piece]
+        level = near[piece] + np.where(upper, 1 - share, share) * width[piece]
+        score = torch.special.ndtri(torch.from_numpy(np.asarray(level))).numpy().clip(-REACH, REACH)
+        return self.warp.inverse_array(np.where(upper, -score, score))
+
+    @cached_property
+    def _sides(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Whether each piece lies above the median; the levels of its outer end, and how far it reaches from there."""
+        low, high = self.breaks[:-1], self.breaks[1:]
+        upper = low + high > 0
+        near, far = (torch.special.ndtr(torch.where(upper, -one, other)) for one, other in ((high, low), (low, high)))
+        return upper.numpy(), near.numpy(), (far - near).numpy()
+
     def piece(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
         """The piece on which each score lies."""
         return torch.bucketize(score.contiguous(), self.breaks[1:-1].to(score.device), right=True)

@@ -412,6 +412,14 @@ class Blend(Head):
         return list(found.values())
 
     @cached_property
+    def _group(self) -> Int[Tensor, " members"]:
+        """Which of :attr:`alike` each member belongs to; -1 for one that does not count."""
+        group = torch.full((len(self.members),), -1, dtype=torch.long)
+        for number, own in enumerate(self.alike):
+            group[own] = number
+        return group
+
+    @cached_property
     def _bundles(self) -> list[tuple[list[int], Int[Tensor, "members size"]]]:
         """The members that count, those together whose laws fold into one, and where the features of each stand."""
         bundles = []
@@ -444,10 +452,7 @@ class Blend(Head):
         self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]
     ) -> list[tuple[Int[Tensor, " some"], Distribution]]:
         """What the member named in each row says, from features that begin with its own: rows, and their laws."""
-        group = torch.full((len(self.members),), -1, dtype=torch.long)
-        for number, own in enumerate(self.alike):
-            group[own] = number
-        which = group.to(member.device)[member]
+        which = self._group.to(member.device)[member]
         rows = which.argsort(stable=True).split(which.bincount(minlength=len(self.alike)).tolist())
         laws = [self.member(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
         # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,

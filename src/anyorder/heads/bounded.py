@@ -209,6 +209,8 @@ class BoundedDistribution(Distribution):
 
     def _below(self) -> Float[Tensor, "*batch"]:
         """P(X < low) of the base."""
+        if isinstance(self.base, BinnedDistribution) and not self.discrete:
+            return self.base.within(-math.inf, self.low)
         curve = None if self.discrete else self.base.curve()
         if curve is not None:
             return torch.from_numpy(curve.at(np.array([self.low]))[0]).reshape(self.shape).to(self.device)

@@ -50,6 +50,8 @@ class GaussianMixtureDistribution(LineMixture):
         self, low: float, high: float, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"]:
         """A component by what it has inside, then its own draw there, by inversion from the nearer tail."""
+        if low == -math.inf and high == math.inf:
+            return self._drawn_anywhere(generator)
         ends = [torch.full(self.shape, end, dtype=torch.float64, device=self.logits.device) for end in (low, high)]
         lower, upper = (self._standard(finite(end)).double() for end in ends)
         held = self.logits.double() + log_normal_between(lower, upper)
@@ -64,6 +66,14 @@ class GaussianMixtureDistribution(LineMixture):
         level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=mean.device)
         standard: Tensor = sign * torch.special.ndtri(near + level * (far - near))
         return (mean + log_scale.exp() * standard.clamp(lower, upper)).clamp(low, high).to(self.logits.dtype)
+
+    def _drawn_anywhere(self, generator: torch.Generator | None) -> Float[Tensor, "*batch"]:
+        """What :meth:`sample_within` draws from the whole line, without a look at its ends."""
+        chosen = draw(self.logits.double(), generator)[..., None]
+        mean, log_scale = (part.gather(-1, chosen)[..., 0].double() for part in (self.means, self.log_scales))
+        level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=mean.device)
+        standard = torch.special.ndtri(level)
+        return (mean + log_scale.exp() * torch.where(mean < 0, -standard, standard)).to(self.logits.dtype)
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         reached: Tensor = torch.special.ndtr(self._standard(value))

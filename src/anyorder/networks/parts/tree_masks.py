@@ -15,6 +15,7 @@ same scores, so equal ones are answered once.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,29 +113,62 @@ class Masks:
     def scores(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows scores"]:
         places = self.columns.places(inputs)
         kept, back = _distinct(places)
-        places = places[kept]
         found = np.zeros((len(kept), self.count))
         if len(kept):
-            # What is unknown is unknown in all rows of most questions: such columns are looked up once for all.
-            same = (places == places[0]).all(axis=0)
-            left = np.bitwise_and.reduce(self.table[self.rows[places[0, same]]], axis=0).reshape(-1) & self.all_leaves
-            differ, size = places[:, ~same], max(1, CHUNK_BYTES // self.all_leaves.nbytes)
-            for start in range(0, len(kept), size):
-                here = slice(start, start + size)
-                found[here, self.filled] = self._sums(left, differ[here])
+            found[:, self.filled] = self._sums(*self._shared(places[kept]), 0, len(self.filled))
         return found if back is None else found[back]
 
-    def _sums(self, left: Any, places: Int[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows some"]:
-        """The sums of rows whose inputs lie at these places of some columns, given what the others have left."""
-        blocks = np.repeat(left[None], len(places), axis=0).reshape(len(places), -1, self.table.shape[1])
-        looked_up = np.empty_like(blocks) if places.shape[1] else blocks
-        for column in places.T:
-            np.take(self.table, self.rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
-            np.bitwise_and(blocks, looked_up, out=blocks)
-        # Which bit is set, where it is one alone: the exponent of the number.
-        bit = blocks.reshape(len(places), -1).astype(np.float64).view(np.int64) >> MANTISSA_BITS
-        sums: Float[np.ndarray, "rows some"] = np.add.reduceat(self.values[bit + self.base], self.starts, axis=1)
-        return sums
+    def scores_of(
+        self,
+        inputs: Float[np.ndarray, "rows features"],
+        groups: Sequence[Int[np.ndarray, " some"]],
+        ends: Sequence[int],
+    ) -> list[Float[np.ndarray, "some scores"]]:
+        """Of each group of rows only the scores from one of the ``ends`` to the next: other trees are not asked."""
+        places = self.columns.places(inputs)
+        left, differ = self._shared(places) if len(places) else (self.all_leaves, places)
+        found = []
+        for rows, start, end in zip(groups, ends[:-1], ends[1:], strict=True):
+            first, last = np.searchsorted(self.filled, [start, end]).tolist()
+            own = np.zeros((len(rows), end - start))
+            if len(rows) and first < last:
+                own[:, self.filled[first:last] - start] = self._sums(left, differ[rows], first, last)
+            found.append(own)
+        return found
+
+    def _shared(self, places: Int[np.ndarray, "rows columns"]) -> tuple[Any, Int[np.ndarray, "rows differing"]]:
+        """What the columns leave in which all rows are alike, and the places in the others.
+
+        What is unknown is unknown in all rows of most questions: such columns are looked up once for all.
+        """
+        same = (places == places[0]).all(axis=0)
+        left = np.bitwise_and.reduce(self.table[self.rows[places[0, same]]], axis=0).reshape(-1) & self.all_leaves
+        return left, places[:, ~same]
+
+    def _sums(
+        self, left: Any, places: Int[np.ndarray, "rows columns"], first: int, last: int
+    ) -> Float[np.ndarray, "rows some"]:
+        """Some of the scores that have trees, given what the columns leave in which the rows do not differ."""
+        width = self.table.shape[1]
+        begin = int(self.starts[first])
+        stop = int(self.starts[last]) if last < len(self.starts) else len(self.base)
+        blocks = slice(begin // width, -(-stop // width))
+        trees = slice(blocks.start * width, blocks.stop * width)
+        left, base, starts = left[trees], self.base[trees], self.starts[first:last] - trees.start
+        rows, size = self.rows[:, blocks], max(1, CHUNK_BYTES // left.nbytes)
+        parts = []
+        for start in range(0, len(places), size):
+            here = places[start : start + size]
+            masks = np.repeat(left[None], len(here), axis=0).reshape(len(here), -1, width)
+            looked_up = np.empty_like(masks) if here.shape[1] else masks
+            for column in here.T:
+                np.take(self.table, rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
+                np.bitwise_and(masks, looked_up, out=masks)
+            # Which bit is set, where it is one alone: the exponent of the number.
+            bit = masks.reshape(len(here), -1).astype(np.float64).view(np.int64) >> MANTISSA_BITS
+            reached = self.values[bit + base][:, : stop - trees.start]
+            parts.append(np.add.reduceat(reached, starts, axis=1))
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @dataclass(frozen=True, eq=False)

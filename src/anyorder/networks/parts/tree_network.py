@@ -153,29 +153,36 @@ class TreeStack(Stack):
         return [torch.from_numpy(found).to(values) for found in self._answers(with_count(inputs), target)]
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Tensor) -> Tensor:
-        # Each row needs one network's trees: to ask all of them for it would be dearer than to ask in turn.
+        # Each row needs one network's trees: to ask all of them for it would be dearer.
         inputs = _inputs(values, known)
         inputs[:, target] = np.nan
-        inputs, numbers = with_count(inputs), own.cpu().numpy()
+        numbers = own.cpu().numpy()
+        groups = [np.flatnonzero(numbers == number) for number in range(len(self.networks))]
+        together, ends = self._forest(target)
         features = np.zeros((len(inputs), max(one.layout.width for one in self.networks)))
-        for number, network in enumerate(self.networks):
-            rows = np.flatnonzero(numbers == number)
+        found = together.scores_of(with_count(inputs), groups, ends)
+        for network, rows, scores in zip(self.networks, groups, found, strict=True):
             if len(rows):
-                features[rows, : network.layout.width] = network.answered(inputs[rows], target)
+                features[rows, : network.layout.width] = network.answer(scores, target)
         return torch.from_numpy(features).to(values)
 
     def _answers(
         self, inputs: Float[np.ndarray, "rows inputs"], variable: int
     ) -> list[Float[np.ndarray, "rows width"]]:
+        together, ends = self._forest(variable)
+        scores = together.scores(inputs)
+        parts = (scores[:, start:end] for start, end in pairwise(ends))
+        return [one.answer(part, variable) for one, part in zip(self.networks, parts, strict=True)]
+
+    def _forest(self, variable: int) -> tuple[Forest, list[int]]:
+        """The trees of all networks about a variable, and where the scores of each network begin and end."""
+        # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
         if variable not in self._ready:
             trees, score, counts = zip(*(one.scored(variable) for one in self.networks), strict=True)
             ends = np.cumsum([0, *counts]).tolist()
             joined = np.concatenate([own + start for own, start in zip(score, ends, strict=False)])
             self._ready[variable] = forest(TreeArrays.joined(trees), joined, ends[-1]), ends
-        together, ends = self._ready[variable]
-        scores = together.scores(inputs)
-        parts = (scores[:, start:end] for start, end in pairwise(ends))
-        return [one.answer(part, variable) for one, part in zip(self.networks, parts, strict=True)]
+        return self._ready[variable]
 
 
 def sizes_of(trees: TreeArrays) -> dict[str, int]:
