@@ -21,10 +21,11 @@ from anyorder.support.roots import inverse_cubic
 
 Numbers = NDArray[np.float64]
 
-FEWEST, MOST = 129, 2049  # points of a table
+FEWEST, MOST = 65, 2049  # points of a table
 AT_ONCE = 1 << 15  # numbers in one step: what is between two steps should stay near the processor
 CLOSE = 1e-9  # a last step, relative to the point above one: the error that it leaves is about its square
 STEPS = 128
+TINY, EPSILON = 1e-300, 1e-16
 ROOT_TWO_PI = math.sqrt(2 * math.pi)
 
 
@@ -58,21 +59,25 @@ class Curve(ABC):
         four = (place + np.arange(-2, 2)[:, None]).clip(0, len(table) - 1)
         point = inverse_cubic(table[four], reached[four] - level)
         point = np.where((point >= lower) & (point <= upper), point, (lower + upper) / 2)  # false for NaN
-        left, moved = np.arange(len(level)), upper - lower
+        found, left, moved = point.copy(), np.arange(len(level)), upper - lower
         for _ in range(STEPS):
-            value, slope = self.at(point[left])
-            value, here = value - level[left], point[left]
-            low, high = (np.where(one, here, end[left]) for one, end in ((value < 0, lower), (value >= 0, upper)))
-            lower[left], upper[left] = low, high
+            value, slope = self.at(point)
+            value -= level
+            below = value < 0
+            lower, upper = np.where(below, point, lower), np.where(below, upper, point)
             with np.errstate(divide="ignore", invalid="ignore"):
-                newton = here - value / slope
-            good = (newton >= low) & (newton <= high) & (2 * np.abs(newton - here) <= moved[left])
-            point[left] = np.where(good, newton, (low + high) / 2)
-            moved[left] = np.abs(point[left] - here)
-            left = left[moved[left] > CLOSE * np.maximum(np.abs(here), 1)]
-            if not len(left):
+                newton = point - value / slope
+            good = (newton >= lower) & (newton <= upper) & (2 * np.abs(newton - point) <= moved)
+            following = np.where(good, newton, (lower + upper) / 2)
+            moved = np.abs(following - point)
+            point = found[left] = following
+            going = moved > CLOSE * np.maximum(np.abs(point), 1)
+            if not going.any():
                 break
-        return point
+            if len(left) > FEWEST:  # few are not worth the choice
+                left, level, moved = left[going], level[going], moved[going]
+                lower, upper, point = lower[going], upper[going], point[going]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +117,40 @@ class Mixed(Curve):
     weights: Sequence[float]
 
     def at(self, points: Numbers) -> tuple[Numbers, Numbers]:
-        each = np.array([part.at(points) for part in self.parts])  # [parts, two, points]
-        reached, density = np.tensordot(self.weights, each, axes=1)
+        reached, density = np.zeros(len(points)), np.zeros(len(points))
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            below, height = part.at(points)
+            reached += weight * below
+            density += weight * height
         return np.minimum(reached, 1.0), density
 
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
         lows, highs = zip(*(part.bracket(level) for part in self.parts), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Between(Curve):
+    """A curve cut off at two points: ``below`` of it lies before the first, ``mass``, which is not little, between."""
+
+    base: Curve
+    low: float
+    high: float
+    below: float
+    mass: float
+
+    def at(self, points: Numbers) -> tuple[Numbers, Numbers]:
+        reached, density = self.base.at(points.clip(self.low, self.high))
+        outside = (points < self.low) | (points > self.high)
+        return ((reached - self.below) / self.mass).clip(0, 1), np.where(outside, 0.0, density / self.mass)
+
+    def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
+        low, high = self.base.bracket((self.below + level * self.mass).clip(TINY, 1 - EPSILON))
+        return low.clip(self.low, self.high), high.clip(self.low, self.high)
+
+    def quantile(self, level: Numbers) -> Numbers:
+        value = self.base.quantile((self.below + level * self.mass).clip(0, 1)).clip(self.low, self.high)
+        return np.where(level == 1, self.high, np.where((level >= 0) & (level <= 1), value, np.nan))
 
 
 def _in_parts(curve: Curve, points: Numbers, size: int) -> tuple[Numbers, Numbers]:

@@ -115,10 +115,10 @@ class BlendDistribution(Distribution):
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
-        if self._cut_once is not None:
-            return self._cut_once.quantile(level)
         if (curve := self.curve()) is not None:
             return self._along(curve, level)
+        if self._cut_once is not None:
+            return self._cut_once.quantile(level)
         if (merged := self.merged) is not self:
             return merged.quantile(level)
         if self.levels:
@@ -163,6 +163,8 @@ class BlendDistribution(Distribution):
     def _curve(self) -> Curve | None:
         if math.prod(self.shape) != 1:
             return None
+        if self._cut_once is not None:
+            return self._cut_once.curve()
         each = [member.curve() for member in self.members]
         known = [curve for curve in each if curve is not None]
         weights: list[float] = self.log_weights.double().exp().reshape(-1).tolist()
@@ -216,9 +218,10 @@ class BlendDistribution(Distribution):
 
     @cached_property
     def _dtype(self) -> torch.dtype:
-        logits = getattr(self.members[0], "logits", None)
-        if isinstance(logits, Tensor):
-            return logits.dtype
+        first = self.members[0]
+        logits = first.dtype if isinstance(first, BoundedDistribution) else getattr(first, "logits", None)
+        if logits is not None:
+            return logits if isinstance(logits, torch.dtype) else logits.dtype
         return self.cdf(torch.zeros((0, *self.shape), dtype=torch.float64, device=self.log_weights.device)).dtype
 
     def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:

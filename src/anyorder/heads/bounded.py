@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Between, Curve
 from anyorder.distributions.quadrature import composite
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
@@ -120,6 +121,13 @@ class BoundedDistribution(Distribution):
         value = value.clamp(self.low, self.high).masked_fill(level == 1, self.high)
         return value.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.dtype).clamp(self.low, self.high)
 
+    def curve(self) -> Curve | None:
+        base = None if self.discrete else self.base.curve()
+        if base is None or float(self.log_mass()) < LOG_LITTLE:
+            return None
+        below = float(base.at(np.array([self.low]))[0][0]) if math.isfinite(self.low) else 0.0
+        return Between(base, self.low, self.high, below, math.exp(float(self.log_mass())))
+
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.expect(lambda values: values).to(self.dtype)
 
@@ -211,9 +219,6 @@ class BoundedDistribution(Distribution):
         """P(X < low) of the base."""
         if isinstance(self.base, BinnedDistribution) and not self.discrete:
             return self.base.within(-math.inf, self.low)
-        curve = None if self.discrete else self.base.curve()
-        if curve is not None:
-            return torch.from_numpy(curve.at(np.array([self.low]))[0]).reshape(self.shape).to(self.device)
         return (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
 
     def _inside(self, value: Tensor) -> Bool[Tensor, "*batch"]:

@@ -191,7 +191,7 @@ class BlendNetwork(Network):
             # Draws that have only begun still know the same values, too: one answer is that of all.
             rows = here[:1] if len(here) > 1 and bool((here == here[0]).all()) else here
             found = self._in_turn([(own, stack.at(rows, known[0], asked)) for own, stack in self.stacks()])
-            blocks = [block.expand(len(values), -1) for block in found]
+            blocks = found if len(rows) == len(values) else [block.expand(len(values), -1) for block in found]
         else:
             blocks = [part.at(values, known, target, prefix) for part in self._parts]
         return self._joined([*blocks, self.gates_at(known, target)])
@@ -231,7 +231,7 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for one variable a row."""
         if not self.gates:
             return torch.zeros(len(known), 0, device=known.device)
-        return torch.einsum("bf,bgf->bg", gate_features(known), self.slopes[target]).float()
+        return (self.slopes[target] @ gate_features(known)[..., None])[..., 0].float()
 
     def _joined(self, blocks: list[Tensor]) -> Tensor:
         # A head reads from its member's start on, so only the last block may be shorter than its layout's width.

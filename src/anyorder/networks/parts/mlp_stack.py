@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anyorder.networks.residual_mlp import ResidualMLP
 
 Layer = tuple[Float[Tensor, "networks inputs outputs"], Float[Tensor, "networks one outputs"]]
-ROWS_AT_ONCE = 256  # what is between two layers should stay near the processor
+ROWS_AT_ONCE = 512  # what is between two layers should stay near the processor
 
 
 class MLPStack(Stack):
