@@ -59,6 +59,10 @@ class Distribution(ABC):
         below = self.cdf(low) - self.mass_at(low)
         return (self.cdf(high) - below).clamp(min=torch.finfo(below.dtype).tiny).log()
 
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"] | None:
+        """log P(low <= X <= high) for ends that are the same everywhere; None where no quicker way leads there."""
+        return None
+
     def nodes(
         self, low: float, high: float
     ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:

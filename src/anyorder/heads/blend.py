@@ -382,15 +382,17 @@ class Blend(Head):
         members: list[Distribution] = []
         shares: list[Tensor] = []
         for numbers, index in self._bundles:
-            own = log_weights[..., numbers]
             if len(numbers) == 1:
                 members.append(self.member(numbers[0], features[..., self.starts[numbers[0]] :]))
-            else:
-                bundle: Distribution = self.members[numbers[0]](features[..., index])
-                law = folded(bundle, own.log_softmax(-1).expand(bundle.shape))
-                assert law is not None  # or they would be no bundle
-                members.append(law)
-            shares.append(own.logsumexp(-1))
+                shares.append(log_weights[..., numbers[0]])
+                continue
+            own = log_weights[..., self._chosen(numbers)]
+            total = own.logsumexp(-1, keepdim=True)
+            bundle: Distribution = self.members[numbers[0]](features[..., index])
+            law = folded(bundle, (own - total).expand(bundle.shape))
+            assert law is not None  # or they would be no bundle
+            members.append(law)
+            shares.append(total[..., 0])
         mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
         if self.levels:
             return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
@@ -415,9 +417,9 @@ class Blend(Head):
         return list(found.values())
 
     @cached_property
-    def _group(self) -> Int[Tensor, " members"]:
+    def _group(self) -> Int[np.ndarray, " members"]:
         """Which of :attr:`alike` each member belongs to; -1 for one that does not count."""
-        group = torch.full((len(self.members),), -1, dtype=torch.long)
+        group = np.full(len(self.members), -1)
         for number, own in enumerate(self.alike):
             group[own] = number
         return group
@@ -434,6 +436,11 @@ class Blend(Head):
         return [
             (own, start + torch.arange(self.members[own[0]].size)) for own, start in zip(bundles, starts, strict=True)
         ]
+
+    def _chosen(self, numbers: Sequence[int]) -> slice | list[int]:
+        """Members by their numbers: in a slice, which is quicker, where they stand in a row."""
+        first, last = numbers[0], numbers[-1]
+        return slice(first, last + 1) if last - first + 1 == len(numbers) else list(numbers)
 
     @cached_property
     def _histograms(self) -> list[bool]:
@@ -455,8 +462,10 @@ class Blend(Head):
         self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]
     ) -> list[tuple[Int[Tensor, " some"], Distribution]]:
         """What the member named in each row says, from features that begin with its own: rows, and their laws."""
-        which = self._group.to(member.device)[member]
-        rows = which.argsort(stable=True).split(which.bincount(minlength=len(self.alike)).tolist())
+        which = self._group[member.cpu().numpy()]
+        ends = np.bincount(which, minlength=len(self.alike)).cumsum()[:-1]
+        sorted_rows = np.split(which.argsort(kind="stable"), ends)
+        rows = [torch.from_numpy(part).to(member.device) for part in sorted_rows]
         laws = [self.member(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
         # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,
         # also those without rows, so that there is one set of joined bins to keep.
@@ -472,7 +481,11 @@ class Blend(Head):
         """The logarithms of the members' weights, given the features of this variable."""
         if not self.gates:
             return self.log_weights
-        return (self.log_weights + features[..., list(self.gates)].double()).log_softmax(-1)
+        return (self.log_weights + features[..., self._gate_index.to(features.device)].double()).log_softmax(-1)
+
+    @cached_property
+    def _gate_index(self) -> Int[Tensor, " members"]:
+        return torch.tensor(self.gates)
 
     def start(self) -> Float[Tensor, " size"]:
         features = torch.zeros(self.size)

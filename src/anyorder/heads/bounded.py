@@ -236,9 +236,8 @@ class BoundedDistribution(Distribution):
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
-        if isinstance(self.base, BinnedDistribution) and not self.discrete:
-            return self.base.log_within(self.low, self.high)
-        return self.base.log_between(self._end(self.low), self._end(self.high))
+        within = None if self.discrete else self.base.log_within(self.low, self.high)
+        return self.base.log_between(self._end(self.low), self._end(self.high)) if within is None else within
 
     @cached_property
     def _kept_mass(self) -> Float[Tensor, "*batch"]:

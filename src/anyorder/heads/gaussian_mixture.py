@@ -17,7 +17,7 @@ from torch import Tensor
 
 from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import by_component, in_parts, panels, within_components
-from anyorder.distributions.tails import finite, log_normal_between
+from anyorder.distributions.tails import finite, log_normal_between, log_normal_beyond
 from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, components_of, draw
 from anyorder.support.roots import increasing_root
 
@@ -52,8 +52,8 @@ class GaussianMixtureDistribution(LineMixture):
         """A component by what it has inside, then its own draw there, by inversion from the nearer tail."""
         if low == -math.inf and high == math.inf:
             return self._drawn_anywhere(generator)
-        ends = [torch.full(self.shape, end, dtype=torch.float64, device=self.logits.device) for end in (low, high)]
-        lower, upper = (self._standard(finite(end)).double() for end in ends)
+        ends = (torch.tensor(end, dtype=torch.float64, device=self.logits.device) for end in (low, high))
+        lower, upper = (self._standard(finite(end).expand(self.shape)).double() for end in ends)
         held = self.logits.double() + log_normal_between(lower, upper)
         chosen = draw(held, generator)[..., None]
         lower, upper, mean, log_scale = (
@@ -108,6 +108,13 @@ class GaussianMixtureDistribution(LineMixture):
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
+        return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)
+
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"] | None:
+        if high < math.inf:
+            return None
+        lower = torch.tensor(low, dtype=self.logits.dtype, device=self.logits.device)
+        each = log_normal_beyond(self._standard(finite(lower)))
         return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:

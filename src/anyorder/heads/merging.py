@@ -123,8 +123,7 @@ def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution | 
         if isinstance(wrapped, SpikedDistribution):
             each = [law.log_weights for law in laws if isinstance(law, SpikedDistribution)]
             return SpikedDistribution(torch.cat(each), wrapped.atoms, base)
-        inside = [law.log_mass() for law in laws if isinstance(law, BoundedDistribution)]
-        return dataclasses.replace(wrapped, base=base, log_inside=torch.cat(inside))
+        return dataclasses.replace(wrapped, base=base, log_inside=None)  # the base says it for all rows at once
     own = [law for law in laws if isinstance(law, BinnedDistribution)]
     if len(own) < len(laws):
         return None

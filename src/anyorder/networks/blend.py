@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -350,12 +351,15 @@ class OneQuestionWalk(Walk):
             gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
         member = heads.members_of(asked, len(values), generator, gates)
         features = values.new_zeros(len(values), max(layout.width for layout in self.network.layout.members))
+        numbers = member.cpu().numpy()
         for own, stack in self.network.stacks():
-            within = torch.full((len(self.network.parts),), -1, device=member.device)
-            within[own] = torch.arange(len(own), device=member.device)
-            here = (within[member] >= 0).nonzero()[:, 0]
-            if len(here):
-                found = stack.at_own(values[here], known, asked, within[member[here]])
+            within = np.full(len(self.network.parts), -1)
+            within[own] = np.arange(len(own))
+            chosen = within[numbers]
+            rows_here = np.flatnonzero(chosen >= 0)
+            if len(rows_here):
+                here, which = (torch.from_numpy(part).to(member.device) for part in (rows_here, chosen[rows_here]))
+                found = stack.at_own(values[here], known, asked, which)
                 features[here, : found.shape[1]] = found.to(features.dtype)
         return heads.sample_members(asked, member, features, generator)
 
