@@ -86,7 +86,7 @@ class BinnedDistribution(Distribution):
 
     def within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
         """P of the line between two model values that are asked for again and again: a sum over the bins."""
-        return self.logits.double().softmax(-1) @ self.bins.held_within(low, high).to(self.logits.device)
+        return self._probs() @ self.bins.held_within(low, high).to(self.logits.device)
 
     def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
         """log P of the line between two model values; see :meth:`within`."""
@@ -141,20 +141,17 @@ class BinnedDistribution(Distribution):
         """The histogram before it is cut into cells; None for a batch of several."""
         if math.prod(self.shape) != 1 or torch.is_grad_enabled():
             return None
-        return Histogram(self.bins, self.logits.double().softmax(-1).cpu().numpy().reshape(-1))
+        return Histogram(self.bins, self._probs().cpu().numpy().reshape(-1))
 
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
         shape, bins = np.broadcast_shapes(level.shape, self.shape), self.bins.plain
         # Many small steps, which are quicker in NumPy than in torch.
-        levels = level.expand(shape).cpu().numpy()
-        left, right = (side.cpu().numpy() for side in self._heights())
-        total = ((left + right) / 2 * bins.lengths).cumsum(axis=-1)
+        levels, probs = level.expand(shape).cpu().numpy(), self._probs().cpu().numpy()
+        total = probs @ bins.totals
         piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
-        start, end, reached = (
-            np.take_along_axis(np.broadcast_to(table, (*shape, table.shape[-1])), piece[..., None], -1)[..., 0]
-            for table in (left, right, total)
-        )
+        reached = np.take_along_axis(np.broadcast_to(total, (*shape, total.shape[-1])), piece[..., None], -1)[..., 0]
+        start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (bins.left, bins.right))
         length = bins.lengths[piece]
         # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
         whole = (start + end) / 2
@@ -222,9 +219,17 @@ class BinnedDistribution(Distribution):
         return self._made_heights() if torch.is_grad_enabled() else self._kept_heights
 
     def _made_heights(self) -> tuple[Tensor, Tensor]:
-        probs, device = self.logits.double().softmax(-1), self.logits.device
+        probs, device = self._probs(), self.logits.device
         left = probs @ self.bins.left.to(device)
         return left, left if self.bins.flat else probs @ self.bins.right.to(device)
+
+    def _probs(self) -> Float[Tensor, "*batch bins"]:
+        """What each bin holds; kept as :meth:`_heights` is."""
+        return self.logits.double().softmax(-1) if torch.is_grad_enabled() else self._kept_probs
+
+    @cached_property
+    def _kept_probs(self) -> Tensor:
+        return self.logits.double().softmax(-1)
 
     @cached_property
     def _kept_heights(self) -> tuple[Tensor, Tensor]:

@@ -258,6 +258,11 @@ class Pieces:
     left: NDArray[np.float64]
     right: NDArray[np.float64]
 
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """How much of each bin lies on each piece and below it."""
+        return np.cumsum((self.left + self.right) / 2 * self.lengths, axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Curve):
@@ -290,6 +295,4 @@ class Histogram(Curve):
     @cached_property
     def _below(self) -> NDArray[np.float64]:
         """What the pieces below each piece hold."""
-        left, right = self._heights
-        masses = (left + right) / 2 * self.bins.plain.lengths
-        return np.concatenate([[0.0], np.cumsum(masses)[:-1]])
+        return np.concatenate([[0.0], (self.probs @ self.bins.plain.totals)[:-1]])
