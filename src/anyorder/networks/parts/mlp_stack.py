@@ -66,9 +66,7 @@ class MLPStack(Stack):
         return list(features)
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
-        parts = [
-            self._at(rows.expand(self.count, -1, -1), known, target) for rows in values.split(ROWS_AT_ONCE, dim=0)
-        ]
+        parts = [self._at(rows.expand(self.count, -1, -1), known, target) for rows in values.split(ROWS_AT_ONCE, dim=0)]
         return list(parts[0] if len(parts) == 1 else torch.cat(parts, dim=1))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
