@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -107,21 +107,19 @@ class LineMixture(Distribution):
         return (value[..., None] - self.means) * torch.exp(-self.log_scales)
 
 
-class _Components(Protocol):
-    logits: Float[Tensor, "*batch components"]
-    means: Float[Tensor, "*batch components"]
-    log_scales: Float[Tensor, "*batch components"]
-
-
-def components_of(mixture: _Components, *, logistic: bool = False) -> Components | None:
+def components_of(
+    logits: Float[Tensor, "*batch components"],
+    means: Float[Tensor, "*batch components"],
+    log_scales: Float[Tensor, "*batch components"],
+    *,
+    logistic: bool = False,
+) -> Components | None:
     """The curve of a batch of one mixture; None for other batches, and where a gradient could be lost with it."""
-    if math.prod(mixture.logits.shape[:-1]) != 1 or torch.is_grad_enabled():
+    if math.prod(logits.shape[:-1]) != 1 or torch.is_grad_enabled():
         return None
-    logits, means, log_scales = (
-        part.double().cpu().numpy().reshape(-1) for part in (mixture.logits, mixture.means, mixture.log_scales)
-    )
-    weights = np.exp(logits - logits.max())
-    return Components(weights / weights.sum(), means, np.exp(log_scales), logistic)
+    shares, centres, scales = (part.double().cpu().numpy().reshape(-1) for part in (logits, means, log_scales))
+    weights = np.exp(shares - shares.max())
+    return Components(weights / weights.sum(), centres, np.exp(scales), logistic)
 
 
 @dataclass(eq=False)

@@ -94,7 +94,7 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         return low, high
 
     def curve(self) -> Curve | None:
-        return components_of(self, logistic=True)
+        return components_of(self.logits, self.means, self.log_scales, logistic=True)
 
     def _index_bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """The least and the greatest of the components' own quantiles, and a point to spare for rounding."""

@@ -104,7 +104,7 @@ class GaussianMixtureDistribution(LineMixture):
         return each.amin(-1), each.amax(-1)
 
     def curve(self) -> Curve | None:
-        return components_of(self)
+        return components_of(self.logits, self.means, self.log_scales)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))

@@ -218,8 +218,8 @@ class ResidualMLP(MaskNetwork):
             mine = slice(start := int(self.feature_index[variable, 0]), start + size)
             features[rows, :size] = F.linear(hidden[rows], self.leave.weight[mine], self.leave.bias[mine])
         if location is not None and deviation is not None:
-            expert = (part.gather(1, target[:, None]) for part in (location, deviation))
-            features = relative_to(*expert, features, self.location_features[target], self.scale_features[target])
+            middle, scale = (part.gather(1, target[:, None]) for part in (location, deviation))
+            features = relative_to(middle, scale, features, self.location_features[target], self.scale_features[target])
         return features
 
     def _hidden(

@@ -61,8 +61,10 @@ class MLPStack(Stack):
         spread = F.pad(torch.baddbmm(bias, hidden, weight), (0, 1)).index_select(2, index.flatten())
         features: Tensor = spread.unflatten(2, index.shape)
         if expert is not None:
-            every = (self.first.spread(part, fill)[..., None] for part, fill in zip(expert, (0.0, 1.0), strict=True))
-            features = relative_to(*every, features, self.first.location_features, self.first.scale_features)
+            location = self.first.spread(expert[0], 0.0)[..., None]
+            deviation = self.first.spread(expert[1], 1.0)[..., None]
+            marks = self.first.location_features, self.first.scale_features
+            features = relative_to(location, deviation, features, *marks)
         return list(features)
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
