@@ -42,6 +42,8 @@ def bounded(feature: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 def limited(feature: Float[Tensor, "*batch"], low: float, high: float, further: float) -> Float[Tensor, "*batch"]:
     """The feature itself between ``low`` and ``high``, approaching what lies ``further`` outside."""
     middle = feature.clamp(low, high)
+    if not torch.is_grad_enabled() and torch.equal(middle, feature):
+        return feature  # as nearly always
     excess = feature - middle
     return middle + excess / (1 + excess.abs() / further)
 
