@@ -150,12 +150,15 @@ class BinnedDistribution(Distribution):
         levels, probs = level.expand(shape).cpu().numpy(), self._probs().cpu().numpy()
         total = probs @ bins.totals
         piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
-        reached = np.take_along_axis(np.broadcast_to(total, (*shape, total.shape[-1])), piece[..., None], -1)[..., 0]
+        ends = np.broadcast_to(
+            np.concatenate([np.zeros((*total.shape[:-1], 1)), total], -1), (*shape, total.shape[-1] + 1)
+        )
+        below, reached = (np.take_along_axis(ends, at[..., None], -1)[..., 0] for at in (piece, piece + 1))
         start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (bins.left, bins.right))
         length = bins.lengths[piece]
         # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
         whole = (start + end) / 2
-        from_below = (levels - (reached - whole * length)) / length
+        from_below = (levels - below) / length
         wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
         wanted = np.minimum(np.maximum(wanted, 0), whole)
         root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
