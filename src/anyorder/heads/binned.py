@@ -92,14 +92,14 @@ class BinnedDistribution(Distribution):
         """log P of the line between two model values; see :meth:`within`."""
         return _log(self.within(low, high)).to(self.logits.dtype)
 
-    def within(self, *stretches: tuple[float, float]) -> Float[Tensor, "stretches *batch"]:
-        """P of the line between pairs of model values, likewise, in float64."""
+    def within_each(self, *stretches: tuple[float, float]) -> Float[Tensor, "stretches *batch"]:
+        """P of the line between pairs of model values, as :meth:`within` has it for one."""
         held = torch.stack([self.bins.held_within(*ends) for ends in stretches], dim=1)
-        return (self.logits.double().softmax(-1) @ held.to(self.logits.device)).movedim(-1, 0)
+        return (self._probs() @ held.to(self.logits.device)).movedim(-1, 0)
 
     def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
         # The values lie where the cells of a lattice end, if there is one.
-        return self.within((-math.inf, low), (high, math.inf))
+        return self.within_each((-math.inf, low), (high, math.inf))
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:

@@ -113,7 +113,7 @@ class BoundedDistribution(Distribution):
             return super().outside(low, high)
         low, high = max(low, self.low), min(high, self.high)
         if isinstance(self.base, BinnedDistribution):
-            beyond = self.base.within((self.low, low), (high, self.high))
+            beyond = self.base.within_each((self.low, low), (high, self.high))
         else:
             first, last = math.isfinite(self.low), math.isfinite(self.high)
             at = [self.low if first else low, low, high, self.high if last else high]
