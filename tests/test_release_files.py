@@ -71,7 +71,8 @@ def ask_as_version_1(patched: pytest.MonkeyPatch) -> None:
     def bin_and_share(self: BinnedDistribution, generator: torch.Generator | None = None) -> torch.Tensor:
         chosen = draw(self.logits, generator)
         share = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=self.logits.device)
-        return self._on_lattice(self._at(chosen, share)).to(self.logits.dtype)
+        found = torch.from_numpy(self.bins.below(chosen.numpy(), share.numpy()))
+        return self._on_lattice(found).to(self.logits.dtype)
 
     patched.setattr(BinnedDistribution, "sample", bin_and_share)
 

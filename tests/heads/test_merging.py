@@ -9,7 +9,8 @@ from scipy import stats
 
 from anyorder.heads import Bernoulli, Binned, Bounded, Categorical, Energy, GaussianMixture, Head, Spiked
 from anyorder.heads.binned import BinnedDistribution
-from anyorder.heads.blend import Blend, BlendDistribution
+from anyorder.heads.blend import Blend
+from anyorder.heads.blended import BlendDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixture
 from anyorder.heads.merging import folded, with_fewest
 from anyorder.testing import check_head

@@ -10,6 +10,7 @@ import torch
 from scipy import stats
 
 from anyorder.variables.tails import TAPER, Tail
+from anyorder.variables.warp import Warp
 
 
 @pytest.mark.parametrize(
@@ -43,3 +44,14 @@ def test_equal_values_at_the_end_and_few_values() -> None:
     for values in ([0.0, 1.0], [0.0, 0.0, 1.0], [0.0] + [1.0] * 50, list(range(50)) + [50] * 40):
         tail = Tail.fit(np.array(values, dtype=np.float64))
         assert 0 < tail.scale <= tail.width and math.isfinite(tail.scale)
+
+
+def test_most_of_a_tail_fits_between_the_last_value_and_a_bound() -> None:
+    values = np.concatenate([[0.01, 0.03, 0.04], np.linspace(0.1, 60.0, 200)])
+    apart, within = (Warp.normal_scores(values, minimum_scale=0.01, bounds=(low, None)) for low in (None, 0.0))
+    at = torch.tensor([0.0, 0.005, 30.0], dtype=torch.float64)
+    free, bounded = (torch.special.ndtr(warp.forward(at)) for warp in (apart, within))
+    assert free[1] == pytest.approx(1 / 204, rel=0.05) and bounded[1] == pytest.approx(1 / 204, rel=0.05)
+    assert free[2] == pytest.approx(float(bounded[2]))  # what lies between the values stays as it is
+    assert free[0] > 0.9 * free[1]
+    assert bounded[0] < 0.3 * bounded[1]

@@ -64,6 +64,8 @@ def in_kind_of(frame: pd.DataFrame, original: Any) -> Any:
 
 def is_frame(thing: Any) -> bool:
     """Whether this is a table of pandas, polars or another library, and no mapping or single value."""
+    if thing is None or isinstance(thing, dict):  # most questions
+        return False
     return isinstance(nw.from_native(thing, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 

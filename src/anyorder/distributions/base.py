@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.errors import UserError
 
 
@@ -58,6 +59,19 @@ class Distribution(ABC):
         below = self.cdf(low) - self.mass_at(low)
         return (self.cdf(high) - below).clamp(min=torch.finfo(below.dtype).tiny).log()
 
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        """P(X < low) and P(X > high) in float64, of values that have no probability by themselves.
+
+        Families override it where they are asked for the same values again and again.
+        """
+        values = torch.tensor([low, high], dtype=torch.float64).reshape(2, *[1] * len(self.shape))
+        below, upto = self.cdf(values.expand(2, *self.shape)).double().unbind(0)
+        return torch.stack([below, 1 - upto]).clamp(0, 1)
+
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"] | None:
+        """log P(low <= X <= high) for ends that are the same everywhere; None where no quicker way leads there."""
+        return None
+
     def nodes(
         self, low: float, high: float
     ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
@@ -85,6 +99,10 @@ class Distribution(ABC):
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
         """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
+
+    def curve(self) -> Curve | None:
+        """A single law on a line as a curve in NumPy, before it is cut into cells; None where it has none."""
+        return None
 
     @abstractmethod
     def mean(self) -> Float[Tensor, "*batch"]:

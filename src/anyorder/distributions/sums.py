@@ -120,5 +120,5 @@ def rule_mean(
 def _jumps(part: Distribution) -> tuple[float, ...]:
     """Where the density steps or bends: at the ends of its pieces, if it has any."""
     inner = getattr(part, "base", None)
-    found: tuple[float, ...] = getattr(getattr(part, "bins", None), "kinks", ())
-    return _jumps(inner) if isinstance(inner, Distribution) else found
+    found: tuple[float, ...] = getattr(part, "jumps", getattr(getattr(part, "bins", None), "kinks", ()))
+    return (*found, *_jumps(inner)) if isinstance(inner, Distribution) else found

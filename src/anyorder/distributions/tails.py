@@ -23,13 +23,18 @@ def finite(end: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 def log_normal_between(low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
     """log(Phi(high) - Phi(low)) for low < high; either may be infinite."""
     if bool((high >= FARTHEST).all()):  # one-sided bounds are the usual ones, and cost half
-        one: Tensor = torch.special.log_ndtr(-low.clamp(-FARTHEST, FARTHEST))
-        return one
+        return log_normal_beyond(low)
     low, high = low.clamp(-FARTHEST, FARTHEST), high.clamp(-FARTHEST, FARTHEST)
     upper = low + high > 0
     low, high = torch.where(upper, -high, low), torch.where(upper, -low, high)
     more, less = torch.special.log_ndtr(high), torch.special.log_ndtr(low)
     return log_difference(more, less)
+
+
+def log_normal_beyond(low: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+    """log(1 - Phi(low))."""
+    found: Tensor = torch.special.log_ndtr(-low.clamp(-FARTHEST, FARTHEST))
+    return found
 
 
 def log_difference(more: Float[Tensor, "*batch"], less: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

@@ -15,11 +15,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Components
 from anyorder.distributions.quadrature import composite, tail_breaks
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
@@ -40,6 +42,8 @@ def bounded(feature: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
 def limited(feature: Float[Tensor, "*batch"], low: float, high: float, further: float) -> Float[Tensor, "*batch"]:
     """The feature itself between ``low`` and ``high``, approaching what lies ``further`` outside."""
     middle = feature.clamp(low, high)
+    if not torch.is_grad_enabled() and torch.equal(middle, feature):
+        return feature  # as nearly always
     excess = feature - middle
     return middle + excess / (1 + excess.abs() / further)
 
@@ -103,6 +107,21 @@ class LineMixture(Distribution):
 
     def _standard(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch components"]:
         return (value[..., None] - self.means) * torch.exp(-self.log_scales)
+
+
+def components_of(
+    logits: Float[Tensor, "*batch components"],
+    means: Float[Tensor, "*batch components"],
+    log_scales: Float[Tensor, "*batch components"],
+    *,
+    logistic: bool = False,
+) -> Components | None:
+    """The curve of a batch of one mixture; None for other batches, and where a gradient could be lost with it."""
+    if math.prod(logits.shape[:-1]) != 1 or torch.is_grad_enabled():
+        return None
+    shares, centres, scales = (part.double().cpu().numpy().reshape(-1) for part in (logits, means, log_scales))
+    weights = np.exp(shares - shares.max())
+    return Components(weights / weights.sum(), centres, np.exp(scales), logistic)
 
 
 @dataclass(eq=False)

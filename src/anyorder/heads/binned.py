@@ -26,11 +26,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import composite, in_parts
 from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
-from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins
+from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins, Histogram
 from anyorder.support.checks import inside
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
@@ -83,10 +84,22 @@ class BinnedDistribution(Distribution):
             return nats.masked_fill(none, -math.inf).to(self.logits.dtype)
         return self._log_between(self.bins.warp.forward(low), self.bins.warp.forward(high)).to(self.logits.dtype)
 
+    def within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
+        """P of the line between two model values that are asked for again and again: a sum over the bins."""
+        return self._probs() @ self.bins.held_within(low, high).to(self.logits.device)
+
     def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"]:
-        """log P of the line between two model values that are asked for again and again: a sum over the bins."""
-        held = self.bins.held_within(low, high).to(self.logits.device)
-        return _log(self.logits.double().softmax(-1) @ held).to(self.logits.dtype)
+        """log P of the line between two model values; see :meth:`within`."""
+        return _log(self.within(low, high)).to(self.logits.dtype)
+
+    def within_each(self, *stretches: tuple[float, float]) -> Float[Tensor, "stretches *batch"]:
+        """P of the line between pairs of model values, as :meth:`within` has it for one."""
+        held = torch.stack([self.bins.held_within(*ends) for ends in stretches], dim=1)
+        return (self._probs() @ held.to(self.logits.device)).movedim(-1, 0)
+
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        # The values lie where the cells of a lattice end, if there is one.
+        return self.within_each((-math.inf, low), (high, math.inf))
 
     @torch.no_grad()
     def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
@@ -133,23 +146,33 @@ class BinnedDistribution(Distribution):
             low, high = low.clamp(*points.tolist()), high.clamp(*points.tolist())
         return low, high
 
+    def curve(self) -> Curve | None:
+        """The histogram before it is cut into cells; None for a batch of several."""
+        if math.prod(self.shape) != 1 or torch.is_grad_enabled():
+            return None
+        return Histogram(self.bins, self._probs().cpu().numpy().reshape(-1))
+
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
-        shape = np.broadcast_shapes(level.shape, self.shape)
-        level = level.expand(shape)
-        total = self._masses().cumsum(-1)
-        piece = (total[..., :-1].expand(*shape, -1) < level[..., None]).sum(-1)
-        left, right = self._heights()
-        start, end, reached = (self._of(piece, table) for table in (left, right, total))
-        length = self.bins.lengths.to(level.device)[piece].clamp(min=NARROWEST)
+        shape, bins = np.broadcast_shapes(level.shape, self.shape), self.bins.plain
+        # Many small steps, which are quicker in NumPy than in torch.
+        levels, probs = level.expand(shape).cpu().numpy(), self._probs().cpu().numpy()
+        total = probs @ bins.totals
+        piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
+        ends = np.broadcast_to(
+            np.concatenate([np.zeros((*total.shape[:-1], 1)), total], -1), (*shape, total.shape[-1] + 1)
+        )
+        below, reached = (np.take_along_axis(ends, at[..., None], -1)[..., 0] for at in (piece, piece + 1))
+        start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (bins.left, bins.right))
+        length = bins.lengths[piece]
         # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
         whole = (start + end) / 2
-        from_below = (level - (reached - whole * length)) / length
-        wanted = torch.where(level < 0.5, from_below, whole - (reached - level) / length)
-        wanted = torch.minimum(wanted.clamp(min=0), whole)
-        root = (start.square() + 2 * (end - start) * wanted).clamp(min=0).sqrt()
-        share = (2 * wanted / (start + root).clamp(min=NARROWEST)).clamp(0, 1)
-        return self._at(piece, share)
+        from_below = (levels - below) / length
+        wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
+        wanted = np.minimum(np.maximum(wanted, 0), whole)
+        root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
+        share = (2 * wanted / np.maximum(start + root, NARROWEST)).clip(0, 1)
+        return torch.from_numpy(np.asarray(self.bins.below(piece, share))).to(level.device)
 
     def nodes(
         self, low: float, high: float
@@ -208,9 +231,17 @@ class BinnedDistribution(Distribution):
         return self._made_heights() if torch.is_grad_enabled() else self._kept_heights
 
     def _made_heights(self) -> tuple[Tensor, Tensor]:
-        probs, device = self.logits.double().softmax(-1), self.logits.device
+        probs, device = self._probs(), self.logits.device
         left = probs @ self.bins.left.to(device)
         return left, left if self.bins.flat else probs @ self.bins.right.to(device)
+
+    def _probs(self) -> Float[Tensor, "*batch bins"]:
+        """What each bin holds; kept as :meth:`_heights` is."""
+        return self.logits.double().softmax(-1) if torch.is_grad_enabled() else self._kept_probs
+
+    @cached_property
+    def _kept_probs(self) -> Tensor:
+        return self.logits.double().softmax(-1)
 
     @cached_property
     def _kept_heights(self) -> tuple[Tensor, Tensor]:
@@ -259,18 +290,6 @@ class BinnedDistribution(Distribution):
             return torch.zeros((), dtype=torch.float64, device=low.device)
         upto = self.bins.share(piece, high) if bool(ends.any()) else torch.ones_like(low)
         return (self.bins.share(piece, low) + upto.where(ends, 1.0)) / 2
-
-    def _at(self, piece: Int[Tensor, "*batch"], share: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The point on a piece below which ``share`` of the piece lies, measured in u."""
-        bounds = self.bins.breaks.to(share.device)
-        low, high = bounds[piece], bounds[piece + 1]
-        # Taken from the side of the median, so that far tails keep their digits.
-        upper = low + high > 0
-        near, far = torch.where(upper, -high, low), torch.where(upper, -low, high)
-        share = torch.where(upper, 1 - share, share)
-        level = torch.special.ndtr(near) + share * (torch.special.ndtr(far) - torch.special.ndtr(near))
-        score = torch.special.ndtri(level).clamp(-REACH, REACH)
-        return self.bins.warp.inverse(torch.where(upper, -score, score))
 
     def _on_lattice(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         return z if self.bins.lattice is None else self.bins.lattice.nearest(z)

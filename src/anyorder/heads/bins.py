@@ -16,11 +16,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import composite
 from anyorder.distributions.tails import log_normal_between
 from anyorder.variables.lattice import Lattice
@@ -31,6 +34,7 @@ APART = 1e-12  # normal scores that are nearer are one: what lies between has no
 NARROWEST = 1e-300  # width of a bin, before a number is divided by it
 REACH = 9.0  # normal scores beyond which nothing is left
 GRID = tuple(step / 2 for step in range(-18, 19))  # panels no wider than half a standard deviation
+LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
 MOST_POINTS = 4096  # up to so many lattice points are summed; beyond, an integral over the line stands for the sum
 
 
@@ -48,6 +52,7 @@ class Bins:
     warp: Warp
     lattice: Lattice | None
     cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
+    lost: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
     rules: dict[tuple[float, float], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -125,6 +130,31 @@ class Bins:
     def lengths(self) -> Float[Tensor, " pieces"]:
         return self.log_lengths.exp().masked_fill(self.breaks[:-1] >= self.breaks[1:], 0.0)
 
+    @cached_property
+    def plain(self) -> Pieces:
+        """The pieces as arrays."""
+        starts = torch.special.ndtr(self.breaks[:-1])
+        lengths = self.lengths.clamp(min=NARROWEST)
+        parts = (self.breaks[1:-1], starts, lengths, self.ends, self.left, self.right)
+        return Pieces(*(part.numpy() for part in parts))
+
+    def below(self, piece: NDArray[np.int64], share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The points on these pieces below which ``share`` of the piece lies, measured in u."""
+        upper, near, width = self._sides
+        # Taken from the side of the median, so that far tails keep their digits.
+        upper = upper[piece]
+        level = near[piece] + np.where(upper, 1 - share, share) * width[piece]
+        score = torch.special.ndtri(torch.from_numpy(np.asarray(level))).numpy().clip(-REACH, REACH)
+        return self.warp.inverse_array(np.where(upper, -score, score))
+
+    @cached_property
+    def _sides(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Whether each piece lies above the median; the levels of its outer end, and how far it reaches from there."""
+        low, high = self.breaks[:-1], self.breaks[1:]
+        upper = low + high > 0
+        near, far = (torch.special.ndtr(torch.where(upper, -one, other)) for one, other in ((high, low), (low, high)))
+        return upper.numpy(), near.numpy(), (far - near).numpy()
+
     def piece(self, score: Float[Tensor, "*batch"]) -> Int[Tensor, "*batch"]:
         """The piece on which each score lies."""
         return torch.bucketize(score.contiguous(), self.breaks[1:-1].to(score.device), right=True)
@@ -164,6 +194,14 @@ class Bins:
             ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64))
             self.cuts[low, high] = self.held(ends[:1], ends[1:])[:, 0]
         return self.cuts[low, high]
+
+    def lost_within(self, low: float, high: float) -> Float[Tensor, " bins"]:
+        """What must be added to the logits so that bins, once cut at two model values, hold what they held; kept."""
+        if (low, high) not in self.lost:
+            kept = self.held_within(low, high)
+            # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
+            self.lost[low, high] = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
+        return self.lost[low, high]
 
     @cached_property
     def rule(self) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"], Float[Tensor, " nodes"]]:
@@ -207,3 +245,54 @@ class Bins:
         if last - first >= MOST_POINTS:
             return None
         return self.lattice.at(torch.arange(first, last + 1, dtype=torch.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Bins as arrays: inner breakpoints, where in u each piece begins and how long it is, and all ends on the line."""
+
+    inner: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """How much of each bin lies on each piece and below it."""
+        return np.cumsum((self.left + self.right) / 2 * self.lengths, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram(Curve):
+    """A histogram by what each of its bins holds."""
+
+    bins: Bins
+    probs: NDArray[np.float64]
+
+    def at(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        pieces, (left, right) = self.bins.plain, self._heights
+        score, slope = self.bins.warp.forward_and_slope(points)
+        piece = np.searchsorted(pieces.inner, score, side="right")
+        length = pieces.lengths[piece]
+        u = torch.special.ndtr(torch.from_numpy(score)).numpy()
+        share = ((u - pieces.starts[piece]) / length).clip(0, 1)
+        start = left[piece]
+        rise = (right[piece] - start) * share
+        reached = self._below[piece] + length * share * (start + rise / 2)
+        return reached, (start + rise) * slope * np.exp(-0.5 * score * score - HALF_LOG_TWO_PI)
+
+    def bracket(self, level: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        piece = np.searchsorted(self._below[1:], level)
+        return self.bins.plain.ends[piece], self.bins.plain.ends[piece + 1]
+
+    @cached_property
+    def _heights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The density in u at either end of every piece."""
+        return self.probs @ self.bins.plain.left, self.probs @ self.bins.plain.right
+
+    @cached_property
+    def _below(self) -> NDArray[np.float64]:
+        """What the pieces below each piece hold."""
+        return np.concatenate([[0.0], (self.probs @ self.bins.plain.totals)[:-1]])

@@ -15,257 +15,32 @@ such as those of several folds, are one batch; where many values are asked for, 
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from anyorder.distributions.base import Distribution
-from anyorder.distributions.sums import joint_rule, lattice_mean, lattice_of, rule_mean
 from anyorder.errors import UserError
-from anyorder.heads._mixture import draw
 from anyorder.heads.base import Head
+from anyorder.heads.beyond import BeyondDistribution, total
+from anyorder.heads.blended import BlendDistribution
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
-from anyorder.heads.merging import Joins, cut_together, folded, is_histogram, rows_together, with_fewest
+from anyorder.heads.merging import Joins, folded, is_histogram, rows_together
 from anyorder.support.checks import inside, whole
 from anyorder.support.registry import describe
-from anyorder.support.roots import crossing_by_sections, least_index
 
-FEW, TABLE = 16, 512  # levels of one distribution beyond which its cdf is tabulated, and the points of the table
-MOST_POINTS = 4096  # of a lattice that are tabulated
-FEW_MEMBERS = 2  # of which a cdf is had sooner than they are merged
 SHARPEST = 3.0  # of the logarithm of a power
-LEVELS = 128  # equally probable points of a member, where it has no quadrature of its own
-
-
-@dataclass(frozen=True, eq=False)
-class BlendDistribution(Distribution):
-    """A batch of mixtures of the members' distributions."""
-
-    members: tuple[Distribution, ...]
-    log_weights: Float[Tensor, "*batch members"]  # or one set of them for the whole batch
-    levels: int = 0
-    joins: Joins = field(default_factory=dict, repr=False)
-
-    @property
-    def merged(self) -> Distribution:
-        """An equal distribution with the fewest members: dearer to make, and cheaper to ask for many values."""
-        # It is kept only where no gradient could be lost with it.
-        return self._merge() if torch.is_grad_enabled() else self._kept
-
-    @cached_property
-    def _kept(self) -> Distribution:
-        return self._merge()
-
-    def _merge(self) -> Distribution:
-        members, log_weights = with_fewest(self.members, self.log_weights, self.joins)
-        if len(members) == len(self.members):
-            return self
-        return members[0] if len(members) == 1 else BlendDistribution(members, log_weights, self.levels, self.joins)
-
-    @cached_property
-    def _cut_once(self) -> Distribution | None:
-        """An equal distribution, where all members have the same bounds: what they say without them, mixed and cut."""
-        found = cut_together(self.members, self.log_weights)
-        if found is None:
-            return None
-        bases, log_weights, inside, bounded = found
-        base = BlendDistribution(bases, log_weights, self.levels, self.joins)
-        return dataclasses.replace(bounded, base=base, log_inside=inside)
-
-    @property
-    def discrete(self) -> bool:
-        return self.members[0].discrete
-
-    @property
-    def shape(self) -> torch.Size:
-        return self.members[0].shape
-
-    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self._log_mean([member.log_prob(value) for member in self.members])
-
-    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self._mean([member.mass_at(value) for member in self.members])
-
-    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self._log_mean([member.log_between(low, high) for member in self.members])
-
-    @torch.no_grad()
-    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
-        drawn = torch.stack([member.sample(generator) for member in self.members], dim=-1)
-        chosen = draw(self.log_weights.to(drawn.dtype).expand(drawn.shape), generator)
-        return drawn.gather(-1, chosen[..., None])[..., 0]
-
-    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        if len(self.members) > FEW_MEMBERS and (merged := self.merged) is not self:
-            return merged.cdf(value)
-        return self._mean([member.cdf(value) for member in self.members])
-
-    @torch.no_grad()
-    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """Between the members' quantiles, to a member's own point where the cdf jumps."""
-        if (merged := self.merged) is not self:
-            return merged.quantile(level)
-        if self._cut_once is not None:
-            return self._cut_once.quantile(level)
-        if self.levels:
-            return self._level_quantile(level)
-        low, high = self.bracket(level)
-        level = level.double().expand(low.shape)
-        # The least value that reaches the level: `high` always does, `low` may.
-        known = (low == high) | ~low.isfinite() | ~high.isfinite()
-        below, above = (end.masked_fill(known, 0.0) for end in (low, high))
-        dtype = torch.float64
-        many = math.prod(self.shape) == 1 and level.numel() > FEW and not bool(known.any())
-
-        def missing(value: Tensor) -> Tensor:
-            nonlocal dtype
-            reached = self.cdf(value)
-            dtype = reached.dtype
-            return (reached.double() - level).masked_fill(known, 0.0)
-
-        lattice = lattice_of(self) if self.discrete else None
-        if lattice is not None:
-            first, last = lattice.index(below), lattice.index(above)
-            if many and (span := float(last.max() - first.min())) < MOST_POINTS:
-                index = first.min() + torch.arange(span + 1, dtype=torch.float64, device=first.device)
-                found = lattice.at(index[self._first_reaching(lattice.at(index), level)])
-                return low.where(known, found).to(self._dtype)
-            if bool((first == last).all()):
-                missing(lattice.at(last))  # nothing to search, but the dtype is still to be told
-            found = lattice.at(least_index(lambda index: missing(lattice.at(index)), first, last))
-            return low.where(known, found).to(dtype)
-        jumps = any(member.pieces()[1] for member in self.members)
-        # Beside a jump a digit decides on which side of it an answer is.
-        precision = torch.finfo(torch.float64).eps if jumps else 1e-12
-        if many:
-            below, above = self._tabulated(level, below, above)
-        answer = low.where(known, crossing_by_sections(missing, below, above, precision))
-        return self._snapped(answer, dtype) if jumps else answer.to(dtype)
-
-    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
-        """Between the least and the greatest of the members' quantiles."""
-        each = [member.bracket(level) for member in self.members]
-        low = torch.stack([least.double() for least, _ in each]).amin(0)
-        return low, torch.stack([most.double() for _, most in each]).amax(0)
-
-    def _level_quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        codes = torch.arange(self.levels, dtype=torch.float64, device=level.device)
-        if math.prod(self.shape) == 1:
-            found = self._first_reaching(codes, level.double()).double()
-        else:
-            reached = self.cdf(codes[:-1].reshape(-1, *[1] * max(level.ndim, len(self.shape)))).double()
-            found = (reached < level.double()).sum(0).double()
-        found = found.expand(torch.broadcast_shapes(level.shape, self.shape))
-        return found.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self._dtype)
-
-    def _first_reaching(
-        self, points: Float[Tensor, " points"], level: Float[Tensor, "*batch"]
-    ) -> Int[Tensor, "*batch"]:
-        """The number of the first of these ascending points at which the one distribution reaches a level, or last."""
-        reached = self.cdf(points.reshape(-1, *[1] * len(self.shape))).double().reshape(-1).cummax(0).values
-        return torch.searchsorted(reached, level.contiguous()).clamp(max=len(points) - 1)
-
-    def _tabulated(self, level: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Closer ends for many levels of one distribution, out of one table of its cdf."""
-        first, last = low.min(), high.max()
-        points = torch.linspace(0, 1, TABLE, dtype=torch.float64, device=level.device) * (last - first) + first
-        position = self._first_reaching(points, level)
-        below, above = points[(position - 1).clamp(min=0)], points[position]
-        return torch.maximum(low, below).minimum(high), torch.minimum(high, above).maximum(low)
-
-    @cached_property
-    def _dtype(self) -> torch.dtype:
-        return self.cdf(torch.zeros((0, *self.shape), dtype=torch.float64, device=self.log_weights.device)).dtype
-
-    def _snapped(self, value: Tensor, dtype: torch.dtype) -> Tensor:
-        """Where there are points, the point that the search closed in on, bit by bit as a member spells it."""
-        finite = value.isfinite()
-        for member in self.members:
-            # A member's own quantile at its own cdf is one of its points, if it has any there.
-            point = member.quantile(member.cdf(value.where(finite, 0.0)).double().clamp(1e-300, 1.0))
-            near = (point.double() - value).abs() <= 1e-6 * value.abs().clamp(min=1)
-            jumps = self.mass_at(point) > 0
-            value = torch.where(finite & near & jumps, point.double(), value)
-        return value.to(dtype)
-
-    def mean(self) -> Float[Tensor, "*batch"]:
-        return self._mean([member.mean() for member in self.members])
-
-    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
-        return self._mean([member.expect(function, fine=fine) for member in self.members])
-
-    def entropy(self) -> Float[Tensor, "*batch"]:
-        """A sum over levels or a lattice; else the mean of -log p at the atoms and by one quadrature for all parts.
-
-        A large batch over a long lattice is answered over the members' quantiles, within some 1e-2 nats.
-        """
-        if (merged := self.merged) is not self:
-            return merged.entropy()
-        if self.levels:
-            codes = torch.arange(self.levels, dtype=torch.float64).reshape(-1, *[1] * len(self.shape))
-            log_mass = self.log_prob(codes.to(self.log_weights.device))
-            return -(log_mass.exp() * log_mass.clamp(min=-1e30)).sum(0)
-        lattice = lattice_of(self) if self.discrete else None
-        if lattice is not None:
-            nats = lattice_mean(self, lattice, lambda points: -self.log_prob(points).double())
-            if nats is not None:
-                return nats.to(self.members[0].mean().dtype)
-        smooth, atoms = self.pieces() if lattice is None else ([*zip(self._shares(), self.members, strict=True)], [])
-        total = self._smooth_surprise(smooth)
-        for log_weight, atom in atoms:
-            surprise = -self.log_prob(torch.full(self.shape, atom, dtype=torch.float64, device=log_weight.device))
-            total = total + log_weight.exp() * surprise.double()
-        return total.to(self.members[0].mean().dtype)
-
-    def tempered(self, temperature: float) -> Distribution:
-        if not self.levels:
-            return super().tempered(temperature)
-        codes = torch.arange(self.levels, dtype=torch.float64, device=self.log_weights.device)
-        log_probs = self.log_prob(codes.reshape(-1, *[1] * len(self.shape))).movedim(0, -1)
-        return CategoricalDistribution(log_probs / temperature)
-
-    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
-        if (merged := self.merged) is not self:
-            return merged.pieces()
-        smooth, atoms = [], []
-        for member, weight in zip(self.members, self.log_weights.double().unbind(-1), strict=True):
-            parts, spikes = member.pieces()
-            smooth += [(weight + log_weight, part) for log_weight, part in parts]
-            atoms += [(weight + log_weight, point) for log_weight, point in spikes]
-        return smooth, atoms
-
-    def _smooth_surprise(self, parts: Sequence[tuple[Tensor, Distribution]]) -> Float[Tensor, "*batch"]:
-        """The integral of -p log p over the smooth parts; over a part's quantiles if one has no quadrature."""
-        rule = joint_rule([part for _, part in parts], -math.inf, math.inf)
-        if rule is not None:
-            mean, _ = rule_mean(rule, self, lambda points, log_density: -log_density)
-            return torch.stack([log_weight for log_weight, _ in parts]).exp().sum(0) * mean
-        levels = (torch.arange(LEVELS, dtype=torch.float64) + 0.5) / LEVELS
-        levels = levels.reshape(-1, *[1] * len(self.shape)).to(self.log_weights.device)
-        each = [log_weight.exp() * -self.log_prob(part.quantile(levels)).double().mean(0) for log_weight, part in parts]
-        return torch.stack(each).sum(0)
-
-    def _shares(self) -> list[Tensor]:
-        """The log weight of each member, for every element of the batch."""
-        return [weight.expand(self.shape) for weight in self.log_weights.double().unbind(-1)]
-
-    def _log_mean(self, parts: Sequence[Tensor]) -> Tensor:
-        stacked = torch.stack(tuple(parts), dim=-1)
-        return (stacked + self.log_weights.to(stacked.dtype)).logsumexp(-1)
-
-    def _mean(self, parts: Sequence[Tensor]) -> Tensor:
-        stacked = torch.stack(tuple(parts), dim=-1)
-        return (stacked * self.log_weights.exp().to(stacked.dtype)).sum(-1)
+FACTORS = "[1e-6, 1e6]"  # of what lies beyond an end
+FARTHEST = "[-1e30, 1e30]"  # where an end may lie
 
 
 @dataclass(eq=False)
@@ -274,7 +49,9 @@ class Blend(Head):
 
     ``gates``: which feature is added to the logarithm of each member's weight, where they depend on the evidence.
     ``sharpness``: the logarithm of the power of the mixture where all is known, 0 for the mixture itself; ``share``:
-    the feature that is the share known, less one half.
+    the feature that is the share known, less one half. ``ends``: the two between which all that was seen lies, in model
+    units, and ``beyond``: the factors on what every member has beyond them (:mod:`.beyond`); none for members as they
+    are.
     """
 
     name: ClassVar[str] = "blend"
@@ -286,6 +63,8 @@ class Blend(Head):
     gates: tuple[int, ...] = field(default=(), metadata={"later": True})
     sharpness: float = field(default=0.0, metadata={"later": True})
     share: int = field(default=0, metadata={"later": True})
+    ends: tuple[float, ...] = field(default=(), metadata={"later": True})
+    beyond: tuple[float, ...] = field(default=(), metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -303,11 +82,25 @@ class Blend(Head):
             raise UserError(f"the sharpness of a blend must be a number up to {SHARPEST}, 0 without levels")
         if len({head.levels for head in self.members}) > 1:
             raise UserError("the members of a blend must have the same levels")
+        self._check_ends()
         self.parts = nn.ModuleList(self.members)
         self._joins: Joins = {}
         self.log_weights: Tensor
         weights = torch.tensor(self.weights, dtype=torch.float64)
         self.register_buffer("log_weights", (weights / weights.sum()).log(), persistent=False)
+
+    def _check_ends(self) -> None:
+        self.ends, self.beyond = tuple(self.ends), tuple(self.beyond)
+        self._ends, self._factors = (0.0, 0.0), (1.0, 1.0)
+        if not self.ends and not self.beyond:
+            return
+        if self.levels or not len(self.ends) == len(self.beyond) == 2:
+            raise UserError("a blend of numbers has two ends and a factor for beyond each of them, or none")
+        if not all(inside(end, FARTHEST) for end in self.ends) or not self.ends[0] < self.ends[1]:
+            raise UserError(f"the ends of a blend must be two numbers that increase, got {self.ends!r:.80}")
+        if not all(inside(factor, FACTORS) for factor in self.beyond):
+            raise UserError(f"the factors beyond the ends of a blend must lie in {FACTORS}, got {self.beyond!r:.80}")
+        self._ends, self._factors = (self.ends[0], self.ends[1]), (self.beyond[0], self.beyond[1])
 
     @property
     def size(self) -> int:
@@ -334,6 +127,8 @@ class Blend(Head):
             tuple(self.gates[part] - gone for part in parts) if self.gates else (),
             self.sharpness,
             self.share - gone if self.sharpness else 0,
+            self.ends,
+            self.beyond,
         )
 
     def forward(self, features: Float[Tensor, "*batch size"]) -> Distribution:
@@ -344,20 +139,48 @@ class Blend(Head):
         log_weights = self.weights_for(features)
         members: list[Distribution] = []
         shares: list[Tensor] = []
+        masses: list[Tensor] = []
         for numbers, index in self._bundles:
-            own = log_weights[..., numbers]
-            if len(numbers) == 1:
-                members.append(self.member(numbers[0], features[..., self.starts[numbers[0]] :]))
+            alone = len(numbers) == 1
+            law: Distribution | None
+            if alone:
+                own = log_weights[..., numbers]
+                law = self._alone(numbers[0], features[..., self.starts[numbers[0]] :])
             else:
-                bundle: Distribution = self.members[numbers[0]](features[..., index])
-                law = folded(bundle, own.log_softmax(-1).expand(bundle.shape))
+                own = log_weights[..., self._chosen(numbers)]
+                law = self.members[numbers[0]](features[..., index])
+            assert law is not None
+            if self.beyond:
+                mass = law.outside(*self._ends)
+                mass = mass[..., None] if alone else mass
+                own = own - total(mass, self._factors).log()
+                masses.append((own.exp() * mass).sum(-1))
+            share = own if alone else own.logsumexp(-1, keepdim=True)
+            if not alone:
+                law = folded(law, (own - share).expand(law.shape))
                 assert law is not None  # or they would be no bundle
-                members.append(law)
-            shares.append(own.logsumexp(-1))
-        mixed = BlendDistribution(tuple(members), torch.stack(shares, dim=-1), self.levels, self._joins)
+            members.append(law)
+            shares.append(share[..., 0])
+        each = torch.stack(shares, dim=-1)
+        if self.beyond:
+            return self._with_factors(members, each, torch.stack(masses).sum(0))
+        mixed = BlendDistribution(tuple(members), each, self.levels, self._joins)
         if self.levels:
             return self._sharpened(mixed.merged, features) if self.sharpness else mixed.merged
         return members[0] if len(members) == 1 and isinstance(members[0], BoundedDistribution) else mixed
+
+    def _with_factors(
+        self, members: Sequence[Distribution], shares: Float[Tensor, "*batch some"], masses: Float[Tensor, "two *batch"]
+    ) -> Distribution:
+        """The mixture with factors beyond its ends; the shares of its members are divided by what these left of them.
+
+        ``masses``: what all members together have beyond the ends, with the same shares, which add up to anything.
+        """
+        whole = shares.logsumexp(-1, keepdim=True)
+        mixed: Distribution = BlendDistribution(tuple(members), shares - whole, self.levels, self._joins)
+        if len(members) == 1 and isinstance(members[0], BoundedDistribution):
+            mixed = members[0]
+        return BeyondDistribution(mixed, self._ends, self._factors, masses / whole[..., 0].exp())
 
     def _sharpened(self, mixed: Distribution, features: Float[Tensor, "*batch size"]) -> Distribution:
         codes = torch.arange(self.levels, dtype=features.dtype, device=features.device)
@@ -378,6 +201,14 @@ class Blend(Head):
         return list(found.values())
 
     @cached_property
+    def _group(self) -> Int[np.ndarray, " members"]:
+        """Which of :attr:`alike` each member belongs to; -1 for one that does not count."""
+        group = np.full(len(self.members), -1)
+        for number, own in enumerate(self.alike):
+            group[own] = number
+        return group
+
+    @cached_property
     def _bundles(self) -> list[tuple[list[int], Int[Tensor, "members size"]]]:
         """The members that count, those together whose laws fold into one, and where the features of each stand."""
         bundles = []
@@ -390,6 +221,11 @@ class Blend(Head):
             (own, start + torch.arange(self.members[own[0]].size)) for own, start in zip(bundles, starts, strict=True)
         ]
 
+    def _chosen(self, numbers: Sequence[int]) -> slice | list[int]:
+        """Members by their numbers: in a slice, which is quicker, where they stand in a row."""
+        first, last = numbers[0], numbers[-1]
+        return slice(first, last + 1) if last - first + 1 == len(numbers) else list(numbers)
+
     @cached_property
     def _histograms(self) -> list[bool]:
         """Which of the members of :attr:`alike` answer with histograms."""
@@ -401,21 +237,26 @@ class Blend(Head):
         return [index for index, weight in enumerate(self.weights) if weight > 0]
 
     def member(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
-        """What one member says, from features that begin with its own."""
+        """What one member says in the mixture, from features that begin with its own."""
+        return self._around(self._alone(index, features))
+
+    def _alone(self, index: int, features: Float[Tensor, "*batch features"]) -> Distribution:
         head = self.members[index]
         said: Distribution = head(features[..., : head.size])
         return said
+
+    def _around(self, law: Distribution) -> Distribution:
+        return BeyondDistribution.around(law, self._ends, self._factors) if self.beyond else law
 
     def by_member(
         self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]
     ) -> list[tuple[Int[Tensor, " some"], Distribution]]:
         """What the member named in each row says, from features that begin with its own: rows, and their laws."""
-        group = torch.full((len(self.members),), -1, dtype=torch.long)
-        for number, own in enumerate(self.alike):
-            group[own] = number
-        which = group.to(member.device)[member]
-        rows = which.argsort(stable=True).split(which.bincount(minlength=len(self.alike)).tolist())
-        laws = [self.member(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
+        which = self._group[member.cpu().numpy()]
+        ends = np.bincount(which, minlength=len(self.alike)).cumsum()[:-1]
+        sorted_rows = np.split(which.argsort(kind="stable"), ends)
+        rows = [torch.from_numpy(part).to(member.device) for part in sorted_rows]
+        laws = [self._alone(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
         # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,
         # also those without rows, so that there is one set of joined bins to keep.
         binned = [number for number, histogram in enumerate(self._histograms) if histogram]
@@ -424,13 +265,17 @@ class Blend(Head):
         if together is not None:
             found = [one for number, one in enumerate(found) if number not in binned]
             found.append((torch.cat([rows[number] for number in binned]), together))
-        return [(here, law) for here, law in found if len(here)]
+        return [(here, self._around(law)) for here, law in found if len(here)]
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""
         if not self.gates:
             return self.log_weights
-        return (self.log_weights + features[..., list(self.gates)].double()).log_softmax(-1)
+        return (self.log_weights + features[..., self._gate_index.to(features.device)].double()).log_softmax(-1)
+
+    @cached_property
+    def _gate_index(self) -> Int[Tensor, " members"]:
+        return torch.tensor(self.gates)
 
     def start(self) -> Float[Tensor, " size"]:
         features = torch.zeros(self.size)

@@ -24,6 +24,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Between, Curve
 from anyorder.distributions.quadrature import composite
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
@@ -40,7 +41,6 @@ LEVELS = (0.0, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3)  # panel edg
 NODES = 32
 LEFT_OUT = 1e-10  # probability beyond the points that are summed, on either side
 MOST_POINTS = 4096
-LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +108,25 @@ class BoundedDistribution(Distribution):
         nats = self.base.log_between(start, torch.where(nothing, math.inf, end)) - self.log_mass()
         return nats.clamp(max=0).masked_fill(nothing, -math.inf)
 
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
+            return super().outside(low, high)
+        low, high = max(low, self.low), min(high, self.high)
+        if isinstance(self.base, BinnedDistribution):
+            beyond = self.base.within_each((self.low, low), (high, self.high))
+        else:
+            first, last = math.isfinite(self.low), math.isfinite(self.high)
+            at = [self.low if first else low, low, high, self.high if last else high]
+            values = torch.tensor(at, dtype=torch.float64, device=self.device).reshape(4, *[1] * len(self.shape))
+            start, below, upto, end = self.base.cdf(values.expand(4, *self.shape)).double().unbind(0)
+            beyond = torch.stack([below - start * first, (end if last else 1) - upto])
+        return (beyond * (-self.log_mass().double()).exp()).clamp(0, 1)
+
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The base's quantile at the level inside; by a search where little mass is inside. Carries no gradient."""
         mass = self.log_mass().double().exp()
-        start = torch.zeros_like(mass)
-        if math.isfinite(self.low):
-            start = (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
+        start = self._below() if math.isfinite(self.low) else torch.zeros_like(mass)
         whole = (start + level.double().clamp(0, 1) * mass).clamp(0, 1)
         value = self.base.quantile(whole).double()
         few = mass.expand(whole.shape) < LITTLE
@@ -122,6 +134,13 @@ class BoundedDistribution(Distribution):
             value = torch.where(few, self._by_search(level), value)
         value = value.clamp(self.low, self.high).masked_fill(level == 1, self.high)
         return value.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self.dtype).clamp(self.low, self.high)
+
+    def curve(self) -> Curve | None:
+        base = None if self.discrete else self.base.curve()
+        if base is None or float(self.log_mass()) < LOG_LITTLE:
+            return None
+        below = float(base.at(np.array([self.low]))[0][0]) if math.isfinite(self.low) else 0.0
+        return Between(base, self.low, self.high, below, math.exp(float(self.log_mass())))
 
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.expect(lambda values: values).to(self.dtype)
@@ -142,6 +161,19 @@ class BoundedDistribution(Distribution):
         if inside is not None:
             return inside[0] / inside[1]
         return self._integrate(lambda values, log_density: function(values))
+
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
+            return None
+        least, most = max(low, self.low), min(high, self.high)
+        if not least < most:
+            nothing = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
+            return nothing, nothing
+        found = self.base.expect_within(function, least, most)
+        scale = (-self.log_mass().double()).exp()
+        return None if found is None else (found[0] * scale, found[1] * scale)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         points = self._points() if self.discrete else None
@@ -210,6 +242,12 @@ class BoundedDistribution(Distribution):
             low = bracket_end(excess, high, upward=False)
         return first_crossing(excess, low, high, SHARP)
 
+    def _below(self) -> Float[Tensor, "*batch"]:
+        """P(X < low) of the base."""
+        if isinstance(self.base, BinnedDistribution) and not self.discrete:
+            return self.base.within(-math.inf, self.low)
+        return (self.base.cdf(self._end(self.low)) - self.base.mass_at(self._end(self.low))).double()
+
     def _inside(self, value: Tensor) -> Bool[Tensor, "*batch"]:
         # A bound as float64 and the same bound as float32 are both at the bound.
         slack = 4 * torch.finfo(value.dtype).eps
@@ -225,9 +263,8 @@ class BoundedDistribution(Distribution):
         return self._inner_mass() if torch.is_grad_enabled() else self._kept_mass
 
     def _inner_mass(self) -> Float[Tensor, "*batch"]:
-        if isinstance(self.base, BinnedDistribution) and not self.discrete:
-            return self.base.log_within(self.low, self.high)
-        return self.base.log_between(self._end(self.low), self._end(self.high))
+        within = None if self.discrete else self.base.log_within(self.low, self.high)
+        return self.base.log_between(self._end(self.low), self._end(self.high)) if within is None else within
 
     @cached_property
     def _kept_mass(self) -> Float[Tensor, "*batch"]:
@@ -298,10 +335,5 @@ class Bounded(Head):
 
 def _within(histogram: BinnedDistribution, low: float, high: float) -> BinnedDistribution:
     """A histogram whose outer bins, once cut at the bounds, hold what they held before."""
-    bins = histogram.bins
-    kept = bins.held_within(low, high)
-    # A bin of which next to nothing lies inside is left as it is: there is no shape to stretch.
-    lost = torch.where(kept > LEAST_KEPT, -kept.clamp(min=LEAST_KEPT).log(), 0.0)
-    return BinnedDistribution(
-        histogram.logits.double().add(lost.to(histogram.logits.device)).to(histogram.logits.dtype), bins
-    )
+    logits, bins = histogram.logits, histogram.bins
+    return BinnedDistribution((logits + bins.lost_within(low, high).to(logits.device)).to(logits.dtype), bins)

@@ -22,8 +22,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import by_component, in_parts, panels
-from anyorder.heads._mixture import MixtureHead, by_lower_tail, draw
+from anyorder.heads._mixture import MixtureHead, by_lower_tail, components_of, draw
 from anyorder.support.roots import increasing_root, least_index
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
@@ -91,6 +92,9 @@ class DiscretizedLogisticMixtureDistribution(Distribution):
         ends = (self.lattice.at(index) for index in self._index_bracket(level))
         low, high = (end.masked_fill(~((level >= 0) & (level <= 1)), math.nan) for end in ends)
         return low, high
+
+    def curve(self) -> Curve | None:
+        return components_of(self.logits, self.means, self.log_scales, logistic=True)
 
     def _index_bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """The least and the greatest of the components' own quantiles, and a point to spare for rounding."""

@@ -15,9 +15,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import by_component, in_parts, panels, within_components
-from anyorder.distributions.tails import finite, log_normal_between
-from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, draw
+from anyorder.distributions.tails import finite, log_normal_between, log_normal_beyond
+from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, components_of, draw
 from anyorder.support.roots import increasing_root
 
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -49,8 +50,10 @@ class GaussianMixtureDistribution(LineMixture):
         self, low: float, high: float, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"]:
         """A component by what it has inside, then its own draw there, by inversion from the nearer tail."""
-        ends = [torch.full(self.shape, end, dtype=torch.float64, device=self.logits.device) for end in (low, high)]
-        lower, upper = (self._standard(finite(end)).double() for end in ends)
+        if low == -math.inf and high == math.inf:
+            return self._drawn_anywhere(generator)
+        ends = (torch.tensor(end, dtype=torch.float64, device=self.logits.device) for end in (low, high))
+        lower, upper = (self._standard(finite(end).expand(self.shape)).double() for end in ends)
         held = self.logits.double() + log_normal_between(lower, upper)
         chosen = draw(held, generator)[..., None]
         lower, upper, mean, log_scale = (
@@ -63,6 +66,14 @@ class GaussianMixtureDistribution(LineMixture):
         level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=mean.device)
         standard: Tensor = sign * torch.special.ndtri(near + level * (far - near))
         return (mean + log_scale.exp() * standard.clamp(lower, upper)).clamp(low, high).to(self.logits.dtype)
+
+    def _drawn_anywhere(self, generator: torch.Generator | None) -> Float[Tensor, "*batch"]:
+        """What :meth:`sample_within` draws from the whole line, without a look at its ends."""
+        chosen = draw(self.logits.double(), generator)[..., None]
+        mean, log_scale = (part.gather(-1, chosen)[..., 0].double() for part in (self.means, self.log_scales))
+        level = torch.rand(self.shape, generator=generator, dtype=torch.float64, device=mean.device)
+        standard = torch.special.ndtri(level)
+        return (mean + log_scale.exp() * torch.where(mean < 0, -standard, standard)).to(self.logits.dtype)
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         reached: Tensor = torch.special.ndtr(self._standard(value))
@@ -92,8 +103,18 @@ class GaussianMixtureDistribution(LineMixture):
         each = self.means.double() + self.log_scales.double().exp() * torch.special.ndtri(level.double())[..., None]
         return each.amin(-1), each.amax(-1)
 
+    def curve(self) -> Curve | None:
+        return components_of(self.logits, self.means, self.log_scales)
+
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         each = log_normal_between(self._standard(finite(low)), self._standard(finite(high)))
+        return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)
+
+    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"] | None:
+        if high < math.inf:
+            return None
+        lower = torch.tensor(low, dtype=self.logits.dtype, device=self.logits.device)
+        each = log_normal_beyond(self._standard(finite(lower)))
         return (self.logits + each).logsumexp(-1) - self.logits.logsumexp(-1)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:

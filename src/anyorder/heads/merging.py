@@ -17,20 +17,23 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
+from anyorder.distributions.curves import Components, Curve, Mixed
 from anyorder.heads.bernoulli import BernoulliDistribution
 from anyorder.heads.binned import BinnedDistribution
-from anyorder.heads.bins import Bins
+from anyorder.heads.bins import Bins, Histogram
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.discretized_logistic_mixture import DiscretizedLogisticMixtureDistribution
 from anyorder.heads.gaussian_mixture import GaussianMixtureDistribution
 from anyorder.heads.spiked import SpikedDistribution
+from anyorder.variables.warp import Warp
 
 Joins = dict[tuple[Bins, ...], Bins]
 """What was joined before, kept by whoever asks again and again."""
@@ -42,23 +45,19 @@ def folded(bundle: Distribution, log_weights: Float[Tensor, "*batch members"]) -
     The weights of each element add up to one.
     """
     if isinstance(bundle, BoundedDistribution):
-        # What the bounds leave of a member is stretched by its own factor.
-        stretched = log_weights - bundle.log_mass().double()
-        base = folded(bundle.base, stretched.log_softmax(-1))
-        return None if base is None else dataclasses.replace(bundle, base=base, log_inside=_inside(stretched, bundle))
+        within, inside = _without_bounds(log_weights, bundle.log_mass(), bundle)
+        base = folded(bundle.base, within)
+        return None if base is None else dataclasses.replace(bundle, base=base, log_inside=inside)
     if isinstance(bundle, SpikedDistribution):
-        each = bundle.log_weights.double() + log_weights[..., None]
-        base = folded(bundle.base, each[..., 0].log_softmax(-1))
-        mixed = each.logsumexp(-2).to(bundle.log_weights.dtype)
+        within, mixed = _without_atoms(log_weights, bundle.log_weights)
+        base = folded(bundle.base, within)
         return None if base is None else SpikedDistribution(mixed, bundle.atoms, base)
     if isinstance(bundle, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
         logits = bundle.logits.double().log_softmax(-1) + log_weights[..., None]
         means, scales = bundle.means.flatten(-2), bundle.log_scales.flatten(-2)
         return dataclasses.replace(bundle, logits=logits.flatten(-2).to(means.dtype), means=means, log_scales=scales)
     levels = _log_probs(bundle)
-    if levels is None:
-        return None
-    return CategoricalDistribution((levels.double() + log_weights[..., None]).logsumexp(-2).to(levels.dtype))
+    return None if levels is None else _mean_levels(log_weights, levels)
 
 
 def with_fewest(
@@ -76,6 +75,26 @@ def with_fewest(
         share = log_weights[..., own].double().log_softmax(-1).expand(*members[own[0]].shape, -1)
         found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
     return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
+
+
+def mixed_curve(curves: Sequence[Curve], weights: Sequence[float], joins: Joins) -> Curve:
+    """The mixture of curves: components of one family are one of them, and so are histograms of one warp."""
+    weighed = list(zip(weights, curves, strict=True))
+    found = [(weight, curve) for weight, curve in weighed if not isinstance(curve, Components | Histogram)]
+    for logistic in (False, True):
+        own = [(w, curve) for w, curve in weighed if isinstance(curve, Components) and curve.logistic == logistic]
+        if own:
+            shares = np.concatenate([weight * curve.weights for weight, curve in own])
+            means, scales = (np.concatenate([getattr(curve, name) for _, curve in own]) for name in ("means", "scales"))
+            found.append((1.0, Components(shares, means, scales, logistic)))
+    by_warp: dict[Warp, list[tuple[float, Histogram]]] = {}
+    for weight, curve in weighed:
+        if isinstance(curve, Histogram):
+            by_warp.setdefault(curve.bins.warp, []).append((weight, curve))
+    for same in by_warp.values():
+        bins = same[0][1].bins if len(same) == 1 else _joined(tuple(curve.bins for _, curve in same), joins)
+        found.append((1.0, Histogram(bins, np.concatenate([weight * curve.probs for weight, curve in same]))))
+    return Mixed([curve for _, curve in found], [weight for weight, _ in found])
 
 
 def is_histogram(law: Distribution) -> bool:
@@ -100,8 +119,7 @@ def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution | 
         if isinstance(wrapped, SpikedDistribution):
             each = [law.log_weights for law in laws if isinstance(law, SpikedDistribution)]
             return SpikedDistribution(torch.cat(each), wrapped.atoms, base)
-        inside = [law.log_mass() for law in laws if isinstance(law, BoundedDistribution)]
-        return dataclasses.replace(wrapped, base=base, log_inside=torch.cat(inside))
+        return dataclasses.replace(wrapped, base=base, log_inside=None)  # the base says it for all rows at once
     own = [law for law in laws if isinstance(law, BinnedDistribution)]
     if len(own) < len(laws):
         return None
@@ -124,17 +142,38 @@ def cut_together(
     bounded = [member for member in members if isinstance(member, BoundedDistribution)]
     if len(bounded) < len(members) or len({(member.low, member.high, member.firm) for member in bounded}) > 1:
         return None
-    stretched = log_weights - torch.stack([member.log_mass().double() for member in bounded], dim=-1)
-    bases = tuple(member.base for member in bounded)
-    return bases, stretched.log_softmax(-1), _inside(stretched, bounded[0]), bounded[0]
+    masses = torch.stack([member.log_mass() for member in bounded], dim=-1)
+    within, inside = _without_bounds(log_weights, masses, bounded[0])
+    return tuple(member.base for member in bounded), within, inside, bounded[0]
 
 
-def _inside(stretched: Float[Tensor, "*batch members"], bounded: BoundedDistribution) -> Float[Tensor, "*batch"]:
-    """The log mass that bounds leave of a mixture whose weights, each divided by what is left of its member, these are.
+def _without_bounds(
+    log_weights: Float[Tensor, "*batch members"],
+    log_masses: Float[Tensor, "*batch members"],
+    bounded: BoundedDistribution,
+) -> tuple[Float[Tensor, "*batch members"], Float[Tensor, "*batch"]]:
+    """The weights of what members say without their bounds, and the log mass that the bounds leave of that mixture.
 
-    With w'_m = w_m / mass_m / Z the mixture has the mass sum_m w'_m mass_m = 1 / Z inside.
+    What the bounds leave of a member is stretched by its own factor: with w'_m = w_m / mass_m / Z the mixture has the
+    mass sum_m w'_m mass_m = 1 / Z inside.
     """
-    return -stretched.logsumexp(-1).to(bounded.dtype)
+    stretched = log_weights - log_masses.double()
+    return stretched.log_softmax(-1), -stretched.logsumexp(-1).to(bounded.dtype)
+
+
+def _without_atoms(
+    log_weights: Float[Tensor, "*batch members"], each: Float[Tensor, "*batch members spikes"]
+) -> tuple[Float[Tensor, "*batch members"], Float[Tensor, "*batch spikes"]]:
+    """The weights of what members say beside their atoms, and those of the continuum (first) and the atoms of all."""
+    weighed = each.double() + log_weights[..., None]
+    return weighed[..., 0].log_softmax(-1), weighed.logsumexp(-2).to(each.dtype)
+
+
+def _mean_levels(
+    log_weights: Float[Tensor, "*batch members"], levels: Float[Tensor, "*batch members levels"]
+) -> CategoricalDistribution:
+    """Levels with the mean probabilities."""
+    return CategoricalDistribution((levels.double() + log_weights[..., None]).logsumexp(-2).to(levels.dtype))
 
 
 def _log_probs(member: Distribution) -> Float[Tensor, "*batch levels"] | None:
@@ -167,28 +206,28 @@ def _merge(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"],
     """One distribution for members of one shape; the weights of each element add up to one."""
     first = members[0]
     if isinstance(first, BoundedDistribution):
-        stretched = log_weights - torch.stack([member.log_mass().double() for member in members], dim=-1)
-        base = _merge([member.base for member in members], stretched.log_softmax(-1), joins)
-        return dataclasses.replace(first, base=base, log_inside=_inside(stretched, first))
+        masses = torch.stack([member.log_mass() for member in members], dim=-1)
+        within, inside = _without_bounds(log_weights, masses, first)
+        base = _merge([member.base for member in members], within, joins)
+        return dataclasses.replace(first, base=base, log_inside=inside)
     if isinstance(first, SpikedDistribution):
-        each = torch.stack([member.log_weights.double() for member in members], dim=-1) + log_weights[..., None, :]
-        base = _merge([member.base for member in members], each[..., 0, :].log_softmax(-1), joins)
-        return SpikedDistribution(each.logsumexp(-1).to(first.log_weights.dtype), first.atoms, base)
+        within, mixed = _without_atoms(log_weights, torch.stack([member.log_weights for member in members], dim=-2))
+        return SpikedDistribution(mixed, first.atoms, _merge([member.base for member in members], within, joins))
     if isinstance(first, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
-        shares = zip(members, log_weights.unbind(-1), strict=True)
-        joined = torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
+        joined = _weighed(members, log_weights)
         means, scales = (torch.cat([getattr(one, name) for one in members], -1) for name in ("means", "log_scales"))
         return dataclasses.replace(first, logits=joined.to(means.dtype), means=means, log_scales=scales)
     if isinstance(first, CategoricalDistribution | BernoulliDistribution):
         each_level = [part for part in map(_log_probs, members) if part is not None]
-        levels = torch.stack(each_level, dim=-1)
-        return CategoricalDistribution((levels.double() + log_weights[..., None, :]).logsumexp(-1).to(levels.dtype))
+        return _mean_levels(log_weights, torch.stack(each_level, dim=-2))
     bins = _joined(tuple(member.bins for member in members), joins)
-    logits = [
-        member.logits.double().log_softmax(-1) + log_weight[..., None]
-        for member, log_weight in zip(members, log_weights.unbind(-1), strict=True)
-    ]
-    return BinnedDistribution(torch.cat(logits, dim=-1).to(first.logits.dtype), bins)
+    return BinnedDistribution(_weighed(members, log_weights).to(first.logits.dtype), bins)
+
+
+def _weighed(members: Sequence[Any], log_weights: Float[Tensor, "*batch members"]) -> Float[Tensor, "*batch parts"]:
+    """The logits of the parts of all members, one member's after the other's."""
+    shares = zip(members, log_weights.unbind(-1), strict=True)
+    return torch.cat([one.logits.double().log_softmax(-1) + share[..., None] for one, share in shares], dim=-1)
 
 
 def _joined(each: tuple[Bins, ...], joins: Joins) -> Bins:

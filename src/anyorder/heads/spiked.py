@@ -82,6 +82,11 @@ class SpikedDistribution(Distribution):
             nats = torch.logaddexp(nats, torch.where(held, self.log_weights[..., number], -math.inf))
         return nats
 
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        weights, atoms = self.log_weights.double().exp(), self._atoms(torch.float64)
+        held = torch.stack([(weights[..., 1:] * part).sum(-1) for part in (atoms < low, atoms > high)])
+        return held + weights[..., 0] * self.base.outside(low, high)
+
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """An atom for every level of its jump; between jumps the base's quantile. Carries no gradient."""
@@ -113,6 +118,17 @@ class SpikedDistribution(Distribution):
         weights = self.log_weights.double().exp()
         jumps = (weights[..., 1:] * function(self._atoms(torch.float64))).sum(-1)
         return jumps + weights[..., 0] * self.base.expect(function, fine=fine)
+
+    def expect_within(
+        self, function: Callable[[Tensor], Tensor], low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
+        found = self.base.expect_within(function, low, high)
+        if found is None:
+            return None
+        weights, atoms = self.log_weights.double().exp(), self._atoms(torch.float64)
+        held = weights[..., 1:] * ((atoms >= low) & (atoms <= high))
+        rest = weights[..., 0]
+        return (held * function(atoms)).sum(-1) + rest * found[0], held.sum(-1) + rest * found[1]
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         log_weights = self.log_weights.clamp(min=torch.finfo(self.log_weights.dtype).min)

@@ -156,6 +156,8 @@ class AnyOrderModel(nn.Module):
         features = self.one_pass(values, known)
         # Where the partner of an unknown variable is known it was seen: those few are asked again, one by one.
         row, variable = (partner_known(known, self.network.layout.partners) & ~known).nonzero(as_tuple=True)
+        if not len(row):
+            return features
         for part in torch.arange(len(row), device=row.device).split(rows_at_once(self.network.layout)):
             here, target = row[part], variable[part]
             alone = self.one_pass(values[here], without_partner(known[here], target, self.network.layout.partners))

@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -191,7 +192,7 @@ class BlendNetwork(Network):
             # Draws that have only begun still know the same values, too: one answer is that of all.
             rows = here[:1] if len(here) > 1 and bool((here == here[0]).all()) else here
             found = self._in_turn([(own, stack.at(rows, known[0], asked)) for own, stack in self.stacks()])
-            blocks = [block.expand(len(values), -1) for block in found]
+            blocks = found if len(rows) == len(values) else [block.expand(len(values), -1) for block in found]
         else:
             blocks = [part.at(values, known, target, prefix) for part in self._parts]
         return self._joined([*blocks, self.gates_at(known, target)])
@@ -231,7 +232,7 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for one variable a row."""
         if not self.gates:
             return torch.zeros(len(known), 0, device=known.device)
-        return torch.einsum("bf,bgf->bg", gate_features(known), self.slopes[target]).float()
+        return (self.slopes[target] @ gate_features(known)[..., None])[..., 0].float()
 
     def _joined(self, blocks: list[Tensor]) -> Tensor:
         # A head reads from its member's start on, so only the last block may be shorter than its layout's width.
@@ -350,12 +351,15 @@ class OneQuestionWalk(Walk):
             gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
         member = heads.members_of(asked, len(values), generator, gates)
         features = values.new_zeros(len(values), max(layout.width for layout in self.network.layout.members))
+        numbers = member.cpu().numpy()
         for own, stack in self.network.stacks():
-            within = torch.full((len(self.network.parts),), -1, device=member.device)
-            within[own] = torch.arange(len(own), device=member.device)
-            here = (within[member] >= 0).nonzero()[:, 0]
-            if len(here):
-                found = stack.at_own(values[here], known, asked, within[member[here]])
+            within = np.full(len(self.network.parts), -1)
+            within[own] = np.arange(len(own))
+            chosen = within[numbers]
+            rows_here = np.flatnonzero(chosen >= 0)
+            if len(rows_here):
+                here, which = (torch.from_numpy(part).to(member.device) for part in (rows_here, chosen[rows_here]))
+                found = stack.at_own(values[here], known, asked, which)
                 features[here, : found.shape[1]] = found.to(features.dtype)
         return heads.sample_members(asked, member, features, generator)
 

@@ -132,17 +132,17 @@ class BoostedTrees(TreeNetwork):
         own = self._questions(variable)
         return own.trees, own.score, own.scores
 
-    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[np.ndarray, "rows width"]:
         size, atoms = self.layout.sizes[variable], self.atoms[variable]
         log_probs = self._questions(variable).log_probs(scores)
         features = np.zeros((len(scores), self.layout.width))
         if size == 1:  # a yes/no head reads the log-odds
             features[:, 0] = log_probs[:, 1] - log_probs[:, 0]
-            return torch.from_numpy(features)
+            return features
         features[:, :size] = log_probs
         if atoms:
             features[:, :atoms] -= np.logaddexp.reduce(log_probs[:, atoms:], axis=1, keepdims=True)
-        return torch.from_numpy(features)
+        return features
 
 
 def lightgbm() -> Any:

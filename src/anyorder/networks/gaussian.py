@@ -81,13 +81,11 @@ def moments_of_one_set(
 ) -> tuple[Float[Tensor, "networks batch variables"], Float[Tensor, "networks one variables"]]:
     """Mean and standard deviation of every variable under several Gaussians, for rows that know the same."""
     index = known.nonzero()[:, 0]
-    marginal = covariance.diagonal(dim1=1, dim2=2)
     right = covariance[:, index]
-    factor = torch.linalg.cholesky(right[..., index])
-    cross = torch.linalg.solve_triangular(factor, right, upper=False)
-    weights = torch.linalg.solve_triangular(factor.mT, cross, upper=True)
-    location = torch.baddbmm(mean[:, None], values.to(mean.dtype)[..., index] - mean[:, None, index], weights)
-    variance = (marginal - cross.square().sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
+    weights = torch.cholesky_solve(right, torch.linalg.cholesky_ex(right[..., index]).L)
+    location = torch.baddbmm(mean[:, None], (values.to(mean.dtype) - mean[:, None])[..., index], weights)
+    marginal = covariance.diagonal(dim1=1, dim2=2)
+    variance = (marginal - (right * weights).sum(dim=1)).maximum(LEAST_VARIANCE * marginal)
     return location, variance.sqrt()[:, None]
 
 

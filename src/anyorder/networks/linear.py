@@ -16,7 +16,7 @@ So little evidence gives broad answers, and all of it those of the regression.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -28,13 +28,13 @@ from torch import Tensor
 from anyorder.errors import UserError
 from anyorder.networks.base import MaskNetwork, Network
 from anyorder.networks.gaussian import check_covariance
+from anyorder.networks.parts.line_answers import LineAnswers
 from anyorder.networks.parts.line_stack import LineStack
 from anyorder.networks.parts.predictors import predictor_moments
 from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.support.checks import inside, whole
 
 LARGEST = 1e30  # of any number that a file may hold here
-TO_LOGISTIC = math.log(math.sqrt(3) / math.pi)  # from a normal's log scale to that of a logistic as broad
 
 
 @dataclass(eq=False)
@@ -75,7 +75,6 @@ class LinearNetwork(MaskNetwork):
         self.offsets: Tensor
         self.log_scales: Tensor
         self.kept: list[str] = []
-        self._predictors: dict[int, Tensor] = {}
         # Numbers beyond the ends of what was seen count as these ends, and so do predictions of them: a line must not
         # run away from the data.
         self._keep("low", torch.full((layout.variables,), -1.0))
@@ -225,9 +224,7 @@ class LinearNetwork(MaskNetwork):
 
     def predictors_of(self, variable: int) -> Int[Tensor, " some"]:
         """The predictors of one variable."""
-        if variable not in self._predictors:
-            self._predictors[variable] = (self.target == variable).nonzero()[:, 0]
-        return self._predictors[variable]
+        return (self.target == variable).nonzero()[:, 0]
 
     def beside(
         self,
@@ -235,53 +232,11 @@ class LinearNetwork(MaskNetwork):
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
-        moments = predictor_moments(self.mean, self.covariance, self.weight, *self.inputs(values, known))
+        location, variance = predictor_moments(self.mean, self.covariance, self.weight, *self.inputs(values, known))
         every = torch.arange(len(self.target), device=self.target.device)
-        own = {name: self.get_buffer(name)[None] for name in self.kept}
-        flat = self.features((moments[0] + self.intercept)[None], moments[1][None], every, own)[0]
-        features: Tensor = flat.unflatten(1, (self.layout.variables, self.layout.width))
+        answers = LineAnswers.of(self, {name: self.get_buffer(name)[None] for name in self.kept}, every)
+        features: Tensor = answers.features(location[None], variance[None])[0].unflatten(1, (-1, self.layout.width))
         return features.to(values.dtype)
-
-    def features(
-        self,
-        location: Float[Tensor, "networks batch some"],
-        variance: Float[Tensor, "networks #batch some"],
-        predictors: Int[Tensor, " some"],
-        own: Mapping[str, Tensor],
-    ) -> Float[Tensor, "networks batch flat"]:
-        """The features of all variables, one after the other, whose predictors these are.
-
-        ``own``: what several such networks keep, each its own.
-        """
-        flat = location.new_zeros(*location.shape[:2], self.layout.variables * self.layout.width)
-        count = int((predictors < self.logits).sum())
-        if count:
-            logit = predictors[:count]
-            spread, missing = (own[name][:, None, logit] for name in ("spread", "missing"))
-            held_back = location[..., :count] / (1 + math.pi / 8 * self.apart[logit] * variance[..., :count]).sqrt()
-            logits = held_back + variance[..., :count] / spread * missing
-            # From the first logit of the same variable, which a part of the predictors holds, too.
-            base = torch.searchsorted(logit, self.base[logit])
-            later = (base != torch.arange(count, device=base.device)).nonzero()[:, 0]
-            flat[..., self.slot[torch.searchsorted(self.later, logit[later])]] = (logits - logits[..., base])[
-                ..., later
-            ]
-        if count < len(predictors):
-            number = predictors[count:] - self.logits
-            wide = variance[..., count:, None].clamp(min=torch.finfo(torch.float64).tiny)
-            shares, offsets, log_scales = (own[name][:, None, number] for name in ("shares", "offsets", "log_scales"))
-            log_scales = torch.logaddexp(2 * log_scales, wide.log()) / 2
-            log_scales = torch.where(self.lattice[number, None], log_scales + TO_LOGISTIC, log_scales)
-            # A value beyond all that were seen is for the residual's law to have.
-            seen = (own[name][:, None, self.numbers[number]] for name in ("low", "high"))
-            means = location[..., count:].clamp(*seen)[..., None] + offsets
-            mixture = [part.expand_as(means) for part in (shares, means, log_scales)]
-            flat[..., self.number_slot[number]] = torch.cat(mixture, dim=-1)
-        return flat
-
-    def _apply(self, *arguments: Any, **options: Any) -> Any:
-        self._predictors = {}
-        return super()._apply(*arguments, **options)  # type: ignore[no-untyped-call]  # as torch has it
 
     @classmethod
     def stack(cls, networks: Sequence[Network]) -> Stack:

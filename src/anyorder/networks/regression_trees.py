@@ -24,7 +24,8 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.networks.layout import Layout
-from anyorder.networks.linear import LARGEST, TO_LOGISTIC
+from anyorder.networks.linear import LARGEST
+from anyorder.networks.parts.line_answers import TO_LOGISTIC
 from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import TreeNetwork, sizes_of, tensors_of
 from anyorder.support.checks import check_fields, whole
@@ -143,32 +144,45 @@ class RegressionTrees(TreeNetwork):
         score = np.arange(count) % size if size else np.repeat([LOCATION, SCALE], self.trees[variable])
         return TreeArrays.joined(self.grown(variable)), score, size or 2
 
-    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
-        features = self._kept("marginal", variable).repeat(len(scores), axis=0)
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[np.ndarray, "rows width"]:
+        law = self._law(variable)
+        features = law.marginal.repeat(len(scores), axis=0)
         if self.layout.levels[variable]:
             features[:, : scores.shape[1]] += scores
-            return torch.from_numpy(features)
-        normal = self._kept("start", variable) + scores
-        location = self._bent(normal[:, :1], variable)
-        log_scale = normal[:, 1:].clip(self._kept("low", variable), self._kept("high", variable))
-        log_scales = self._kept("log_scales", variable) + (TO_LOGISTIC if self.logistic[variable] else 0.0)
-        first = self.atoms[variable]
-        mixture = features[:, first : first + 3 * COMPONENTS].reshape(len(scores), 3, COMPONENTS)
-        mixture[:, 0] = self._kept("shares", variable)
-        mixture[:, 1] = location + np.exp(log_scale) * self._kept("offsets", variable)
-        mixture[:, 2] = log_scale + log_scales
-        features[:, first : first + 3 * COMPONENTS] = mixture.reshape(len(scores), -1)
-        return torch.from_numpy(features)
+            return features
+        normal = law.start + scores
+        location, log_scale = normal[:, :1], np.minimum(np.maximum(normal[:, 1:], law.low), law.high)
+        if law.bend is not None:
+            location = np.interp(location, *law.bend)
+        mixture = features[:, self.atoms[variable] : self.atoms[variable] + 3 * COMPONENTS]
+        mixture[:, :COMPONENTS] = law.shares
+        mixture[:, COMPONENTS : 2 * COMPONENTS] = location + np.exp(log_scale) * law.offsets
+        mixture[:, 2 * COMPONENTS :] = log_scale + law.log_scales
+        return features
 
-    def _kept(self, name: str, variable: int) -> Float[np.ndarray, "one numbers"]:
-        """What is kept under this name for a variable."""
-        found: Float[np.ndarray, "one numbers"] = self.get_buffer(name)[variable].cpu().numpy().reshape(1, -1)
+    def _law(self, variable: int) -> _Law:
+        """What the answers about a variable need beside its trees, made ready when it is first asked for."""
+        found: _Law | None = self._ready.get(variable)
+        if found is None:
+            names = ("marginal", "start", "low", "high", "shares", "offsets", "log_scales")
+            kept = {name: self.get_buffer(name)[variable].cpu().numpy().reshape(1, -1) for name in names}
+            if self.logistic[variable]:
+                kept["log_scales"] = kept["log_scales"] + TO_LOGISTIC
+            bend = self.bend[variable].cpu().numpy() if self.knots else np.zeros((2, 0))
+            found = _Law(**kept, bend=bend if bend[0].any() else None)
+            self._ready[variable] = found
         return found
 
-    def _bent(self, location: Float[np.ndarray, "rows 1"], variable: int) -> Float[np.ndarray, "rows 1"]:
-        """The location in model units."""
-        if not self.knots or not bool(self.bend[variable, 0].any()):
-            return location
-        units, model = self.bend[variable].cpu().numpy()
-        found: Float[np.ndarray, "rows 1"] = np.interp(location, units, model)
-        return found
+
+@dataclass(frozen=True, eq=False)
+class _Law:
+    """The buffers of one variable, each a row; ``bend``: units of the data and model units, where they differ."""
+
+    marginal: Float[np.ndarray, "one width"]
+    start: Float[np.ndarray, "one 2"]
+    low: Float[np.ndarray, "one 1"]
+    high: Float[np.ndarray, "one 1"]
+    shares: Float[np.ndarray, "one components"]
+    offsets: Float[np.ndarray, "one components"]
+    log_scales: Float[np.ndarray, "one components"]
+    bend: Float[np.ndarray, "two knots"] | None

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from anyorder.networks.base import FARTHEST, MaskNetwork, Network, chosen, rows_at_once
 from anyorder.networks.gaussian import check_covariance, conditional_moments, fit_moments, moments_along
 from anyorder.networks.parts.dropout import Dropout
-from anyorder.networks.parts.mlp_stack import MLPStack
+from anyorder.networks.parts.mlp_stack import MLPStack, relative_to
 from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.query import PAD, Chain, Step
 
@@ -70,10 +70,19 @@ class ResidualMLP(MaskNetwork):
         self.slots = int(slots.sum())
         inputs = self.slots + self.layout.variables
         self.real: Tensor
-        self.offset: Tensor
+        self.owner: Tensor
+        self.code: Tensor
+        self.plain: Tensor
+        self.farthest: Tensor
         self.feature_index: Tensor
         self.register_buffer("real", levels == 0, persistent=False)
-        self.register_buffer("offset", slots.cumsum(0) - slots, persistent=False)
+        # Of each input: the variable that it comes from, and the code that it marks, unless it is a real value itself.
+        owner = torch.arange(len(slots)).repeat_interleave(slots)
+        code = torch.arange(self.slots) - (slots.cumsum(0) - slots)[owner]
+        self.register_buffer("owner", owner, persistent=False)
+        self.register_buffer("code", code, persistent=False)
+        self.register_buffer("plain", (levels == 0)[owner], persistent=False)
+        self.register_buffer("farthest", torch.where(levels == 0, FARTHEST, torch.inf).double(), persistent=False)
         # Heads differ in size; the flat output is spread to [variables, width] with zeros behind the short ones.
         column = torch.arange(self.layout.width)
         index = (sizes.cumsum(0) - sizes)[:, None] + column
@@ -176,8 +185,8 @@ class ResidualMLP(MaskNetwork):
 
     def near(self, values: Float[Tensor, "*batch variables"], known: Bool[Tensor, "*batch variables"]) -> Tensor:
         """The known values, none of them absurdly far out, and 0 for the others."""
-        values = values.where(known, 0.0)
-        return torch.where(self.real, values.clamp(-FARTHEST, FARTHEST), values)
+        farthest = self.farthest.to(values.dtype)
+        return values.where(known, 0.0).clamp(-farthest, farthest)
 
     def _features(
         self,
@@ -191,9 +200,8 @@ class ResidualMLP(MaskNetwork):
         spread = F.pad(flat, (0, 1)).index_select(1, self.feature_index.flatten())
         features: Tensor = spread.unflatten(1, self.feature_index.shape)
         if location is not None and deviation is not None:
-            scale = deviation[..., None]
-            features = torch.where(self.location_features, location[..., None] + scale * features, features)
-            features = torch.where(self.scale_features, features + scale.log(), features)
+            marks = self.location_features, self.scale_features
+            features = relative_to(location[..., None], deviation[..., None], features, *marks)
         return features
 
     def _features_of(
@@ -210,19 +218,16 @@ class ResidualMLP(MaskNetwork):
             mine = slice(start := int(self.feature_index[variable, 0]), start + size)
             features[rows, :size] = F.linear(hidden[rows], self.leave.weight[mine], self.leave.bias[mine])
         if location is not None and deviation is not None:
-            here = target[:, None]
-            scale = deviation.gather(1, here)
-            features = torch.where(
-                self.location_features[target], location.gather(1, here) + scale * features, features
-            )
-            features = torch.where(self.scale_features[target], features + scale.log(), features)
+            middle, scale = (part.gather(1, target[:, None]) for part in (location, deviation))
+            features = relative_to(middle, scale, features, self.location_features[target], self.scale_features[target])
         return features
 
     def _hidden(
         self, values: Tensor, known: Tensor, moments: tuple[Tensor, Tensor] | None
     ) -> tuple[Float[Tensor, "batch trunk"], Tensor | None, Tensor | None]:
         """What the last layer reads, and the expert's location and deviation of every variable."""
-        inputs = [*self.entries(values.where(known, 0.0).to(self.enter.weight.dtype), known)]
+        dtype = self.enter.weight.dtype
+        inputs = [self.entries(values.to(dtype), known), known.to(dtype)]
         location = deviation = None
         if moments is not None:
             location, deviation = (self.spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
@@ -233,14 +238,12 @@ class ResidualMLP(MaskNetwork):
         return F.gelu(self.norm(hidden)), location, deviation
 
     def entries(
-        self, values: Float[Tensor, "batch variables"], known: Bool[Tensor, "*batch variables"]
-    ) -> tuple[Float[Tensor, "batch slots"], Float[Tensor, "*batch variables"]]:
-        """What of the values enters the first layer, and the bits that say which are known; unknown ones must be 0."""
-        bits = known.to(values.dtype)
-        # One scatter writes real values into their input and a one into the input of each known code.
-        index = self.offset + values.where(~self.real, 0.0).long()
-        entries = values.new_zeros(len(values), self.slots)
-        return entries.scatter(1, index, values.where(self.real, 1.0) * bits), bits
+        self, values: Float[Tensor, "*batch variables"], known: Bool[Tensor, "*batch variables"]
+    ) -> Float[Tensor, "*batch slots"]:
+        """What of the values enters the first layer: a known real value, and a one at each known code."""
+        owner = self.owner
+        each = values[..., owner]
+        return torch.where(self.plain, each, (each == self.code).to(each.dtype)) * known[..., owner]
 
     def spread(self, reals: Float[Tensor, "*batch reals"], fill: float) -> Float[Tensor, "*batch variables"]:
         """Numbers of the real variables as numbers of all variables, ``fill`` at the others."""

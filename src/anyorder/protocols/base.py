@@ -34,6 +34,11 @@ class Protocol(ABC):
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """Evidence in this protocol's order, then the asked variables in this protocol's order."""
+        sets = torch.cat([query.evidence, query.asked], dim=1)
+        if not self.random and len(sets) > 1 and bool((sets == sets[0]).all()):
+            # One question, answered by many draws: one row is sorted for all.
+            one = self.chain(query.rows(slice(0, 1)), generator)
+            return Chain(one.prefix.expand(len(sets), -1), one.order.expand(len(sets), -1), query.variables)
         prefix = ordered(query.evidence, self.keys(query.evidence, generator), pad_left=True)
         order = ordered(query.asked, self.keys(query.asked, generator))
         return Chain(prefix, order, query.variables)

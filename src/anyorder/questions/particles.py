@@ -126,7 +126,8 @@ def _walk(
         last = step == chain.steps - 1
         for variable in target.unique().tolist():  # one, unless the order is drawn for each row
             rows = (target == variable).nonzero()[:, 0]
-            distribution = doubled(model, one_where_alike(features[rows]), variable)
+            own = features if len(rows) == len(features) else features[rows]
+            distribution = doubled(model, one_where_alike(own), variable)
             region = regions[variable]
             log_weights[rows] += region.log_mass(distribution)
             if draw_last or not last:
@@ -139,7 +140,9 @@ def _walk(
 
 def one_where_alike(features: Float[Tensor, "rows width"]) -> Float[Tensor, "some width"]:
     """One row where all are the same, as they are before the first draw: one distribution then serves every draw."""
-    return features[:1] if bool((features == features[:1]).all()) else features
+    # Most that differ at all differ from the very next.
+    alike = all(bool((part == features[:1]).all()) for part in (features[:2], features))
+    return features[:1] if alike else features
 
 
 @answering

@@ -144,7 +144,7 @@ def crossing_by_sections(
         ends, at_ends = np.where(started, beside[1:3], begin), at_beside[1:3]
         width = ends[1] - ends[0]
         close = precision * np.abs(ends).max(axis=0).clip(min=1)
-        guess = _cubic(beside, at_beside)
+        guess = inverse_cubic(beside, at_beside)
         inside = (guess > ends[0]) & (guess < ends[1])  # false for NaN: then in the middle
         with np.errstate(all="ignore"):
             straight = ends[0] - at_ends[0] * (width / (at_ends[1] - at_ends[0]))
@@ -161,7 +161,7 @@ def crossing_by_sections(
     return torch.from_numpy(np.where(started, ends[1], begin)).to(lower)
 
 
-def _cubic(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_cubic(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Where the cubic through four points, as a function of the value, is at the value 0; NaN where there is none."""
     same = np.eye(4).reshape(4, 4, *[1] * (values.ndim - 1))
     with np.errstate(all="ignore"):

@@ -3,7 +3,8 @@
 p(x_i | x_e) = sum_m w_im(e) p_m(x_i | x_e), or of levels a power of it, with weights that depend on what is known and
 are learned with the powers from the log-probabilities of cells that no member has seen (:mod:`.gates`). Since every
 factor of a chain is normalised, so is the whole, and each answer stays exact. Members are asked what people ask:
-random sets of known cells of every size, a single column given all the others, and all columns given one or two.
+random sets of known cells of every size, a single column given all the others, and all columns given one or two. From
+the same answers follows how much less, or more, the members must have beyond all that was seen (:mod:`.ends`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from anyorder.heads import Head
 from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
+from anyorder.training.ends import Ends, ends_of, fit_factors
 from anyorder.training.gates import Gates, JudgedCells, fit_gates
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
@@ -67,15 +69,23 @@ class Questions:
 
 
 def blend(
-    encoding: Encoding, protocol: Any, members: list[Member], held_out: list[Rows], seed: int, folds: int = 1
+    encoding: Encoding,
+    protocol: Any,
+    members: list[Member],
+    held_out: list[Rows],
+    seed: int,
+    folds: int = 1,
+    seen: Rows | None = None,
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
     """One model of all members that count, and how they scored on held-out rows.
 
     With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
+    ``seen``: all rows of the table, beyond which little is expected; None where they are not at hand.
     """
     variables = len(encoding.codecs)
     sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
-    cells = judged(members, sets)
+    ends = [None] * variables if seen is None else ends_of(encoding, seen)
+    cells = judged(members, sets, ends)
     broken = _broken(cells, variables)
     if bool(broken.all(dim=0).any()):
         names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
@@ -94,6 +104,7 @@ def blend(
         return parts[0], scores
     shares = np.concatenate([weights[number] * _even_shares(members[number].final) for number in kept])
     widths = np.cumsum([0, *(part.network.layout.width for part in parts)]).tolist()
+    beyond = _beyond(gates, cells, ends)
     gate = [widths[-1] + kind for kind, number in enumerate(kept) for _ in members[number].final]
     heads: list[Head] = [
         Blend(
@@ -103,6 +114,7 @@ def blend(
             tuple(gate),
             float(gates.sharpness[variable]),
             widths[-1] + len(kept) if gates.sharpness[variable] else 0,
+            *beyond.get(variable, ()),
         )
         for variable in range(variables)
     ]
@@ -133,6 +145,21 @@ def _pruned(gates: Gates, cells: JudgedCells, broken: Bool[Tensor, "members vari
     without = (mean < LEAST_WEIGHT) | broken.T
     without = without & ~without.all(dim=1, keepdim=True) | broken.T
     return replace(gates, log_weights=gates.log_weights.masked_fill(without, -torch.inf).log_softmax(dim=1))
+
+
+def _beyond(
+    gates: Gates, cells: JudgedCells, ends: Sequence[Ends | None]
+) -> dict[int, tuple[tuple[float, float], tuple[float, float]]]:
+    """The ends of the variables whose members have too much or too little beyond them, and the factors on that."""
+    found = {}
+    for variable, masses in cells.beyond.items():
+        here = cells.variable == variable
+        seen = ends[variable]
+        assert seen is not None
+        factors = fit_factors(masses, gates.weights(cells)[here].exp(), cells.counts[here], seen.expected)
+        if factors != (1.0, 1.0):
+            found[variable] = ((seen.low, seen.high), factors)
+    return found
 
 
 def _slopes(gates: Gates, kept: Sequence[int]) -> Float[Tensor, "variables gates features"]:
@@ -219,36 +246,45 @@ def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.ra
     return Questions(rows, known, asked * scale, single=True)
 
 
-def judged(members: list[Member], sets: list[list[Questions]]) -> JudgedCells:
+def judged(members: list[Member], sets: list[list[Questions]], ends: Sequence[Ends | None]) -> JudgedCells:
     """What the trials of all members say of every asked cell."""
     asked = [(number, own) for number, each in enumerate(sets) for own in each]
-    answers = [[_answers(member.trials[number], own) for number, own in asked] for member in members]
+    answers = [[_answers(member.trials[number], own, ends) for number, own in asked] for member in members]
     variable = torch.cat([own.cells[1] for _, own in asked])
     code = torch.cat([own.rows.values[own.cells] for _, own in asked]).long()
-    with_levels = sorted(set().union(*(part for _, part in answers[0])))
-    levels = {
-        key: torch.stack([torch.cat([part[key] for _, part in own if key in part]) for own in answers])
-        for key in with_levels
-    }
+
+    def by_variable(kind: int, dimension: int) -> dict[int, Tensor]:
+        keys = sorted(set().union(*(part[kind] for part in answers[0])))
+        parts = {key: [[part[kind][key] for part in own if key in part[kind]] for own in answers] for key in keys}
+        return {
+            key: torch.stack([torch.cat(own, dim=dimension) for own in each], dim=dimension)
+            for key, each in parts.items()
+        }
+
+    levels = by_variable(1, 0)
     return JudgedCells(
-        torch.stack([torch.cat([nats for nats, _ in own]) for own in answers]),
+        torch.stack([torch.cat([part[0] for part in own]) for own in answers]),
         variable,
         torch.cat([gate_features(own.known)[own.cells[0]] for _, own in asked]),
         torch.cat([own.counts[own.cells] for _, own in asked]),
         levels,
         {key: code[variable == key] for key in levels},
+        by_variable(2, 1),
     )
 
 
 @torch.no_grad()
 def _answers(
-    model: AnyOrderModel, asked: Questions
-) -> tuple[Float[Tensor, " cells"], dict[int, Float[Tensor, "own levels"]]]:
-    """log p of every asked cell, NaN where the model has none, and of all levels of those that have levels."""
+    model: AnyOrderModel, asked: Questions, ends: Sequence[Ends | None]
+) -> tuple[Float[Tensor, " cells"], dict[int, Float[Tensor, "own levels"]], dict[int, Float[Tensor, "two own"]]]:
+    """log p of every asked cell, NaN where the model has none, of all levels of those that have levels, and what lies
+    beyond the ends of the others.
+    """
     question, variable = asked.cells
     values, known = asked.rows.values, asked.known
     nats = torch.zeros(len(question), dtype=torch.float64)
     levels: dict[int, Tensor] = {}
+    beyond: dict[int, Tensor] = {}
     if not asked.single:
         parts = torch.arange(len(values)).split(1000)
         beside = torch.cat([model.features_beside(values[part], known[part]) for part in parts])
@@ -262,4 +298,6 @@ def _answers(
         if 1 < count <= MOST_LEVELS:
             codes = torch.arange(count, dtype=features.dtype)[:, None]
             levels[target] = said.log_prob(codes).T.double().clamp(min=FLOOR)
-    return nats.clamp(min=FLOOR), levels
+        if (seen := ends[target]) is not None:
+            beyond[target] = said.outside(seen.low, seen.high)
+    return nats.clamp(min=FLOOR), levels, beyond

@@ -37,7 +37,7 @@ class JudgedCells:
     """Held-out cells, what each member says of them, and what was known when they were asked for.
 
     ``levels``: what the members say of all levels of the cells of a variable, in the order of the cells; ``codes``:
-    which of them these have.
+    which of them these have. ``beyond``: what they have below and above all that was seen of a variable, for its cells.
     """
 
     nats: Float[Tensor, "members cells"]
@@ -46,6 +46,7 @@ class JudgedCells:
     counts: Float[Tensor, " cells"]
     levels: Mapping[int, Float[Tensor, "members own levels"]] = field(default_factory=dict)
     codes: Mapping[int, Int[Tensor, " own"]] = field(default_factory=dict)
+    beyond: Mapping[int, Float[Tensor, "two members own"]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.variable)
@@ -53,13 +54,19 @@ class JudgedCells:
     def take(self, index: Int[Tensor, " some"]) -> JudgedCells:
         """Some of the cells."""
         variable = self.variable[index]
-        levels, codes = {}, {}
-        for key, said in self.levels.items():
-            rank = torch.zeros(len(self), dtype=torch.long)
-            rank[self.variable == key] = torch.arange(said.shape[1])
-            own = rank[index[variable == key]]
-            levels[key], codes[key] = said[:, own], self.codes[key][own]
-        return JudgedCells(self.nats[:, index], variable, self.features[index], self.counts[index], levels, codes)
+        own = {}
+        for key in (*self.levels, *self.beyond):
+            rank = (self.variable == key).cumsum(0) - 1
+            own[key] = rank[index[variable == key]]
+        return JudgedCells(
+            self.nats[:, index],
+            variable,
+            self.features[index],
+            self.counts[index],
+            {key: said[:, own[key]] for key, said in self.levels.items()},
+            {key: codes[own[key]] for key, codes in self.codes.items()},
+            {key: masses[..., own[key]] for key, masses in self.beyond.items()},
+        )
 
 
 @dataclass(frozen=True)

@@ -188,9 +188,13 @@ class Encoding:
     def decode_column(self, name: str, values: Float[np.ndarray, " rows"], *, recorded: bool = False) -> Series:
         """One column, in its own dtype; ``recorded``: rounded to the precision in which its numbers came."""
         codec, values = self.codec(name), np.asarray(values, dtype=np.float64)
-        if recorded or not codec.variable.step:
-            return codec.decode(values).rename(name)
-        return codec.decode_as(replace(codec.variable, step=0.0), values).rename(name)
+        if not recorded and codec.variable.step:
+            if name not in self._unrounded:
+                self._unrounded[name] = codec.of_variable(replace(codec.variable, step=0.0))
+            codec = self._unrounded[name]
+        found = codec.decode(values)
+        found.name = name
+        return found
 
     def measure(self, name: str, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Model values as plain numbers in the units of the data, not rounded to the lattice.
@@ -205,6 +209,11 @@ class Encoding:
         Unknown cells have a value here too (that of z = 0); only known ones should be summed.
         """
         return np.stack([codec.log_slope(values[:, index]) for index, codec in enumerate(self.codecs)], axis=1)
+
+    @cached_property
+    def _unrounded(self) -> dict[str, Codec]:
+        """Codecs that do not round to the precision in which a column was recorded, made when they are first needed."""
+        return {}
 
     @cached_property
     def _ignored(self) -> frozenset[str]:

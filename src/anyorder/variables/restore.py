@@ -6,6 +6,7 @@ A cell the dtype cannot leave empty (int64, bool) moves the column to the nullab
 from __future__ import annotations
 
 import datetime
+import functools
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,14 @@ EARLIEST, LATEST = -719_162, 2_932_896  # days from 1970 to the years 1 and 9999
 _NANOSECOND_DAYS = 106_750  # the range of datetime64[ns], 1677 to 2262
 
 
+@functools.cache
+def _dtype(name: str) -> Any:
+    return pd.api.types.pandas_dtype(name)
+
+
 def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     """Numbers in the dtype of the variable's column, rounded and clipped to what it can hold."""
-    dtype: Any = pd.api.types.pandas_dtype(variable.dtype)
+    dtype: Any = _dtype(variable.dtype)
     if variable.form == "text":
         write = written if variable.notation is None else variable.notation.write
         texts: Series = pd.Series(_objects([write(value) for value in values.tolist()], unknown), dtype=dtype)
@@ -37,7 +43,8 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
     if dtype.kind == "b":
         return _nullable(pd.Series(np.rint(values) > 0), unknown, dtype)
     if dtype.kind == "f":
-        return pd.Series(np.where(unknown, np.nan, values)).astype(dtype)
+        found = pd.Series(np.where(unknown, np.nan, values))
+        return found if found.dtype == dtype else found.astype(dtype)
     whole_kind = variable.kind is Kind.INTEGER
     cells = [int(value) if whole_kind else value for value in values.tolist()]
     return pd.Series(_objects(cells, unknown), dtype=object)

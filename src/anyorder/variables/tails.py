@@ -28,6 +28,7 @@ SHAPE_PRIOR = 0.25  # standard deviation of the shape before any excess is seen
 FOLDS = 5
 SCALES = 2.0 ** (np.arange(-24, 17) / 4)  # tried, relative to the mean excess
 LEAST = -20.0  # nats: what an excess that a law rules out costs
+SCALES_OF_ROOM = 2.0  # that fit between the last value and a bound
 TAPER = 8.0
 REACHES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 1.75, 3.0)  # knots beyond the last value, in widths
 STRIDE = 3.0  # and nearer ones, each so many times as far as the one before, from a third of the scale on
@@ -43,8 +44,11 @@ class Tail:
     width: float
 
     @classmethod
-    def fit(cls, ascending: Float[np.ndarray, " rows"], least: float = 0.0) -> Tail:
-        """The upper tail of sorted values, not all equal; ``least`` is the smallest scale that makes sense."""
+    def fit(cls, ascending: Float[np.ndarray, " rows"], least: float = 0.0, room: float = math.inf) -> Tail:
+        """The upper tail of sorted values, not all equal; ``least`` is the smallest scale that makes sense.
+
+        ``room``: how far it is to a bound, which cuts what lies beyond: most of the tail must fit in there.
+        """
         rows = len(ascending)
         width = float(ascending[-1] - ascending[0])
         count = min(max(FEWEST, min(MOST, round(SHARE * rows))), rows // 2)
@@ -52,11 +56,11 @@ class Tail:
         excess = ascending[rows - count :] - threshold
         excess = excess[excess > 0]
         if not len(excess):  # a tail of equal values: the others say how far apart values are
-            return cls(max(least, width / rows), 0.0, width)
+            return cls(min(max(least, width / rows), room / SCALES_OF_ROOM), 0.0, width)
         scale, shape = _generalised_pareto(excess)
         # What exceeds the greatest value. Its own shape is not below 0: no value is impossible for being large.
         beyond = max(scale + shape * float(excess.max()), 0.1 * scale, least, 1e-15 * width)
-        return cls(min(beyond, width), max(shape, 0.0), width)
+        return cls(min(beyond, width, room / SCALES_OF_ROOM), max(shape, 0.0), width)
 
     def knots(self) -> Float[Tensor, " points"]:
         """Distances beyond the last value at which a spline should follow the law."""

@@ -29,6 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -49,8 +50,10 @@ LEVEL = 2.8  # evenly spaced z knots end here; the tails beyond have knots that 
 STRIDE = 0.75  # no bin is longer than this in y, so that x at most doubles across a tail bin
 STEEPEST = 20.0  # a knot's slope stays within this factor of the secants beside it: keeps the inverse accurate
 SCORES_REACH = 5.0  # normal scores, of however many rows
+CLOSE = 1e-6  # of the width of the data: nearer to a bound than this they are at it
 STRETCHED = 1.0  # widths beyond the data over which a straight map becomes steep
 
+Ends = tuple[float | None, float | None]
 Knots = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
 
@@ -85,14 +88,19 @@ class Warp:
 
     @classmethod
     def normal_scores(
-        cls, values: Float[np.ndarray, " rows"], knots: int = 64, minimum_scale: float | None = None
+        cls,
+        values: Float[np.ndarray, " rows"],
+        knots: int = 64,
+        minimum_scale: float | None = None,
+        bounds: Ends = (None, None),
     ) -> Warp:
         """The map under which these values look standard normal: Phi^-1 of their kernel-smoothed cdf.
 
         ``minimum_scale``, in the units of the values, is the finest structure worth resolving: the rounding step of
-        the data, say. Values of which only one is distinct are merely shifted, and scaled by ``minimum_scale``.
+        the data, say. Values of which only one is distinct are merely shifted, and scaled by ``minimum_scale``. Most of
+        what lies beyond the values lies within ``bounds``.
         """
-        found = normal_score_knots(values, knots, minimum_scale)
+        found = normal_score_knots(values, knots, minimum_scale, bounds)
         if found is None:
             finite = values[np.isfinite(values)]
             return cls.affine(float(finite[0]) if len(finite) else 0.0, minimum_scale or 1.0)
@@ -106,32 +114,65 @@ class Warp:
     def forward(self, x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """User units to model units."""
         x = x.to(torch.float64)
+        if x.requires_grad or x.device.type != "cpu":
+            return self._forward(x, self._bins(self._knots[0], x))  # type: ignore[no-any-return]
+        return torch.from_numpy(np.asarray(self.forward_array(x.detach().numpy())))
+
+    def forward_array(self, x: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "*batch"]:
+        """User units to model units; of few numbers, several times as quick as with tensors."""
+        return self._forward(x, self._array_bins(self.x, x))  # type: ignore[no-any-return]
+
+    def forward_and_slope(
+        self, x: Float[np.ndarray, "*batch"]
+    ) -> tuple[Float[np.ndarray, "*batch"], Float[np.ndarray, "*batch"]]:
+        """Model units and dz/dx at numbers in user units."""
+        if self._straight:
+            return self._forward(x, None), np.full(x.shape, self.slope[0])
+        bins = self._array_bins(self.x, x)
+        left, width, _, height, a, b = bins
+        u = (x.clip(self.x[0], self.x[-1]) - left) / width  # at the ends the formula gives the end slopes
+        rest = 1 - u
+        bend = 1 + (a + b - 2) * u * rest
+        return self._forward(x, bins), height / width * (b * u * u + 2 * u * rest + a * rest * rest) / (bend * bend)
+
+    def _forward(self, x: Any, bins: Any) -> Any:
+        """The formula, for arrays and tensors alike; ``bins``: what :meth:`_bins` says of each value."""
         if self._straight:
             return (x - self.x[0]) * self.slope[0] + self.z[0]
-        left, width, bottom, height, a, b = self._bins(self._knots[0], x)
-        inside = x.clamp(self.x[0], self.x[-1])
+        left, width, bottom, height, a, b = bins
+        inside = x.clip(self.x[0], self.x[-1])
         u = (inside - left) / width
         spread = u * (1 - u)
         z = bottom + height * (u * u + a * spread) / (1 + (a + b - 2) * spread)
-        below = torch.where(x < self.x[0], (x - self.x[0]) * self.slope[0], 0.0)
-        above = torch.where(x > self.x[-1], (x - self.x[-1]) * self.slope[-1], 0.0)
-        return z + below + above
+        beyond = x - inside
+        return z + beyond.clip(max=0) * self.slope[0] + beyond.clip(min=0) * self.slope[-1]
 
     def inverse(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Model units to user units."""
         z = z.to(torch.float64)
+        if z.requires_grad or z.device.type != "cpu":
+            return self._inverse(z, self._bins(self._knots[1], z))  # type: ignore[no-any-return]
+        return torch.from_numpy(np.asarray(self.inverse_array(z.detach().numpy())))
+
+    def inverse_array(self, z: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "*batch"]:
+        """Model units to user units; of few numbers, several times as quick as with tensors."""
+        return self._inverse(z, self._array_bins(self.z, z))  # type: ignore[no-any-return]
+
+    def _inverse(self, z: Any, bins: Any) -> Any:
+        """The formula, as in :meth:`_forward`."""
         if self._straight:
             return (z - self.z[0]) / self.slope[0] + self.x[0]
-        left, width, bottom, height, a, b = self._bins(self._knots[1], z)
-        v = (z.clamp(self.z[0], self.z[-1]) - bottom) / height
+        left, width, bottom, height, a, b = bins
+        inside = z.clip(self.z[0], self.z[-1])
+        v = (inside - bottom) / height
         bend = (a + b - 2) * v
         # Of the two roots of (1 - a + bend) u^2 + (a - bend) u - v = 0, the one in [0, 1], without cancellation.
-        root = (a - bend).square() + 4 * (1 - a + bend) * v
-        u = 2 * v / (a - bend + root.clamp(min=0).sqrt())
-        x = left + width * u.clamp(0, 1)
-        below = torch.where(z < self.z[0], (z - self.z[0]) / self.slope[0], 0.0)
-        above = torch.where(z > self.z[-1], (z - self.z[-1]) / self.slope[-1], 0.0)
-        return x + below + above
+        linear = a - bend
+        square = (linear * linear + 4 * (1 - a + bend) * v).clip(min=0)
+        u = 2 * v / (linear + (square.sqrt() if isinstance(square, Tensor) else np.sqrt(square)))
+        beyond = z - inside
+        x = left + width * u.clip(0, 1)
+        return x + beyond.clip(max=0) / self.slope[0] + beyond.clip(min=0) / self.slope[-1]
 
     def log_slope(self, x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log dz/dx at ``x`` in user units: what a log-density in model units gains in the user's units."""
@@ -180,13 +221,31 @@ class Warp:
         width, height = x.diff(), z.diff()
         return torch.stack([x[:-1], width, z[:-1], height, slope[:-1] * width / height, slope[1:] * width / height])
 
+    def _array_bins(self, knots: tuple[float, ...], value: Float[np.ndarray, "*batch"]) -> Any:
+        """:meth:`_bins` of an array; None where nothing is to be looked up."""
+        if self._straight:
+            return None
+        inner = self._inner[0 if knots is self.x else 1]
+        return self._array_table[:, np.searchsorted(inner, value, side="right")]
+
+    @cached_property
+    def _inner(self) -> Float[np.ndarray, "two inner"]:
+        return np.array([self.x[1:-1], self.z[1:-1]])
+
+    @cached_property
+    def _array_table(self) -> Float[np.ndarray, "six bins"]:
+        found: Float[np.ndarray, "six bins"] = self._table.numpy()
+        return found
+
     def _bins(self, knots: Float[Tensor, " knots"], value: Tensor) -> tuple[Tensor, ...]:
         """Left edge, width, bottom, height and relative end slopes of the bin each value falls into."""
         index = torch.searchsorted(knots[1:-1].to(value.device), value.detach().contiguous(), right=True)
         return self._table.to(value.device)[:, index].unbind(0)
 
 
-def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_scale: float | None) -> Knots | None:
+def normal_score_knots(
+    values: Float[np.ndarray, " rows"], knots: int, minimum_scale: float | None, bounds: Ends = (None, None)
+) -> Knots | None:
     """The knots x, z and slopes of the normal-score map; ``None`` if fewer than two finite values are distinct."""
     column = np.sort(np.asarray(values, dtype=np.float64))
     column = column[np.isfinite(column)]
@@ -205,7 +264,7 @@ def normal_score_knots(values: Float[np.ndarray, " rows"], knots: int, minimum_s
     z, dz_dy = smooth.score(y)
     keep = _apart(x, z)
     x, z, slope = x[keep], z[keep], dz_dy[keep] / y[keep].cosh() / spread
-    return _with_tails(x, z, slope, column, minimum_scale or 0.0)
+    return _with_tails(x, z, slope, column, minimum_scale or 0.0, bounds)
 
 
 def standard_knots(values: Float[np.ndarray, " rows"], location: float, scale: float) -> Knots:
@@ -224,10 +283,14 @@ def standard_knots(values: Float[np.ndarray, " rows"], location: float, scale: f
     return tuple(x.tolist()), tuple(z.tolist()), tuple(torch.cat([slope.flip(0), straight, slope]).tolist())
 
 
-def _with_tails(x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, " rows"], least: float) -> Knots:
+def _with_tails(
+    x: Tensor, z: Tensor, slope: Tensor, column: Float[np.ndarray, " rows"], least: float, bounds: Ends
+) -> Knots:
     """The knots of the data continued on both sides by what exceeds them."""
-    for _ in range(2):  # the upper side, and the lower one in a mirror
-        tail = Tail.fit(column, least)
+    low, high = bounds
+    for bound in (high, None if low is None else -low):  # the upper side, and the lower one in a mirror
+        room = math.inf if bound is None else bound - float(x[-1])
+        tail = Tail.fit(column, least, room if room > CLOSE * float(x[-1] - x[0]) else math.inf)
         reach = torch.cat([torch.zeros(1, dtype=torch.float64), tail.knots()])
         score, steep = tail.scores(reach, float(z[-1]))
         # The last knot of the data belongs to both.

@@ -109,7 +109,7 @@ def _blended(job: Job, table: Encoded, members: list[Member]) -> tuple[AnyOrderM
     protocol = protocols.build(job.options.protocol)
     if len(members) == len(members[0].final) == 1:
         return members[0].final[0], {}
-    return blend(table.encoding, protocol, members, held_out, job.run.seed, job.folds.recorded)
+    return blend(table.encoding, protocol, members, held_out, job.run.seed, job.folds.recorded, table.rows)
 
 
 def _table(job: Job) -> Encoded:

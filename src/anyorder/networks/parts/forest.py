@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +19,14 @@ class Forest(Protocol):
 
     def scores(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows scores"]:
         """The sums over all trees; NaN in the inputs is unknown."""
+
+    def scores_of(
+        self,
+        inputs: Float[np.ndarray, "rows features"],
+        groups: Sequence[Int[np.ndarray, " some"]],
+        ends: Sequence[int],
+    ) -> list[Float[np.ndarray, "some scores"]]:
+        """Of each group of rows, the scores from one of the ``ends`` to the next."""
 
 
 def forest(trees: TreeArrays, score: Int[np.ndarray, " trees"], scores: int) -> Forest:

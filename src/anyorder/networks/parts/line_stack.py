@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.networks.parts.predictors import predictors_of_one_set
+from anyorder.networks.parts.line_answers import LineAnswers
 from anyorder.networks.parts.stack import Stack, rows_by_network
 
 if TYPE_CHECKING:
@@ -25,10 +25,13 @@ class LineStack(Stack):
     def __init__(self, networks: Sequence[LinearNetwork]) -> None:
         self.first, self.count = networks[0], len(networks)
         self.kept = {name: torch.stack([one.get_buffer(name) for one in networks]) for name in self.first.kept}
+        every = torch.arange(len(self.first.target), device=self.first.target.device)
+        self.every = LineAnswers.of(self.first, self.kept, every)
+        self._about: dict[int, LineAnswers] = {}  # one variable each, made when it is first asked for
+        self.low, self.high = self.kept["low"][:, None], self.kept["high"][:, None]
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
-        every = torch.arange(len(self.first.target), device=values.device)
-        flat = self._features(values.expand(self.count, -1, -1), known, every)
+        flat = self.every.given(*self._inputs(values.expand(self.count, -1, -1), known))
         return list(flat.unflatten(2, (-1, self.first.layout.width)).to(values.dtype))
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
@@ -39,18 +42,12 @@ class LineStack(Stack):
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
-        width = self.first.layout.width
-        flat = self._features(values, known, self.first.predictors_of(target))
-        return flat[..., target * width : (target + 1) * width].to(values.dtype)
+        # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
+        if target not in self._about:
+            self._about[target] = LineAnswers.of(self.first, self.kept, self.first.predictors_of(target), target)
+        return self._about[target].given(*self._inputs(values, known)).to(values.dtype)
 
-    def _features(
-        self,
-        values: Float[Tensor, "networks rows variables"],
-        known: Bool[Tensor, " variables"],
-        predictors: Int[Tensor, " some"],
-    ) -> Float[Tensor, "networks rows flat"]:
-        kept = self.kept
-        inputs, told = self.first.inputs(values, known, kept["low"][:, None], kept["high"][:, None])
-        weight = kept["weight"][:, predictors]
-        location, variance = predictors_of_one_set(kept["mean"], kept["covariance"], weight, inputs, told)
-        return self.first.features(location + kept["intercept"][:, None, predictors], variance, predictors, kept)
+    def _inputs(
+        self, values: Float[Tensor, "networks rows variables"], known: Bool[Tensor, " variables"]
+    ) -> tuple[Float[Tensor, "networks rows inputs"], Bool[Tensor, " inputs"]]:
+        return self.first.inputs(values, known, self.low, self.high)

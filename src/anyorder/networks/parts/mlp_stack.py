@@ -7,6 +7,7 @@ The scale and shift of each layer norm go into the layer behind it, $W(g \odot n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import torch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from anyorder.networks.residual_mlp import ResidualMLP
 
 Layer = tuple[Float[Tensor, "networks inputs outputs"], Float[Tensor, "networks one outputs"]]
+ROWS_AT_ONCE = 512  # what is between two layers should stay near the processor
 
 
 class MLPStack(Stack):
@@ -28,7 +30,13 @@ class MLPStack(Stack):
 
     def __init__(self, networks: Sequence[ResidualMLP]) -> None:
         self.first, self.count = networks[0], len(networks)
-        self.enter = _stacked([one.enter for one in networks])
+        weight, self.enter_bias = _stacked([one.enter for one in networks])
+        reals = int(self.first.real.sum()) if self.first.expert else 0
+        sizes = [self.first.slots, self.first.layout.variables, reals, reals]
+        # The inputs that differ from row to row: the values, and where the experts expect the others. The rest, the
+        # bits and how sure the experts are, depends on what is known alone.
+        entries, bits, location, deviation = weight.split(sizes, dim=1)
+        self.enter_rows, self.enter_known = torch.cat([entries, location], 1), torch.cat([bits, deviation], 1)
         blocks = [one.blocks_of() for one in networks]
         self.trunk = [
             (_stacked([one.rise for one in own], [one.norm for one in own]), _stacked([one.fall for one in own]))
@@ -39,64 +47,80 @@ class MLPStack(Stack):
             for own in zip(*((one.norm.weight, one.norm.bias) for one in networks), strict=True)
         ]
         self.leave = _stacked([one.leave for one in networks])
+        self.starts = [0, *accumulate(self.first.layout.sizes)]
         if self.first.expert:
             self.mean = torch.stack([one.mean for one in networks])
             self.covariance = torch.stack([one.covariance for one in networks])
+            self.reals = self.first.real.nonzero()[:, 0]
+            self.number = {variable: number for number, variable in enumerate(self.reals.tolist())}
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
-        hidden, location, deviation = self._hidden(values.expand(self.count, -1, -1), known)
+        hidden, expert = self._hidden(values.expand(self.count, -1, -1), known)
         weight, bias = self.leave
-        flat = torch.baddbmm(bias, hidden, weight)
         index = self.first.feature_index
-        spread = F.pad(flat, (0, 1)).index_select(2, index.flatten())
+        spread = F.pad(torch.baddbmm(bias, hidden, weight), (0, 1)).index_select(2, index.flatten())
         features: Tensor = spread.unflatten(2, index.shape)
-        if location is not None and deviation is not None:
-            scale = deviation[..., None]
-            features = torch.where(self.first.location_features, location[..., None] + scale * features, features)
-            features = torch.where(self.first.scale_features, features + scale.log(), features)
+        if expert is not None:
+            location = self.first.spread(expert[0], 0.0)[..., None]
+            deviation = self.first.spread(expert[1], 1.0)[..., None]
+            marks = self.first.location_features, self.first.scale_features
+            features = relative_to(location, deviation, features, *marks)
         return list(features)
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
-        return list(self._at(values.expand(self.count, -1, -1), known, target))
+        parts = [self._at(rows.expand(self.count, -1, -1), known, target) for rows in values.split(ROWS_AT_ONCE, dim=0)]
+        return list(parts[0] if len(parts) == 1 else torch.cat(parts, dim=1))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
         rows, where = rows_by_network(own, self.count)
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
-        layout = self.first.layout
-        hidden, location, deviation = self._hidden(values, known)
-        start, size = int(self.first.feature_index[target, 0]), layout.sizes[target]
-        weight, bias = (part[..., start : start + size] for part in self.leave)
-        features = F.pad(torch.baddbmm(bias, hidden, weight), (0, layout.width - size))
-        if location is not None and deviation is not None:
-            middle, scale = (part[..., target, None] for part in (location, deviation))
-            features = torch.where(self.first.location_features[target], middle + scale * features, features)
-            features = torch.where(self.first.scale_features[target], features + scale.log(), features)
-        return features
+        first, size = self.first, self.first.layout.sizes[target]
+        hidden, expert = self._hidden(values, known)
+        weight, bias = (part[..., self.starts[target] : self.starts[target] + size] for part in self.leave)
+        features = torch.baddbmm(bias, hidden, weight)
+        if expert is not None and target in self.number:
+            own = self.number[target]
+            location, deviation = (part[..., own : own + 1].to(features.dtype) for part in expert)
+            marks = first.location_features[target, :size], first.scale_features[target, :size]
+            features = relative_to(location, deviation, features, *marks)
+        return F.pad(features, (0, first.layout.width - size))
 
     def _hidden(
         self, values: Float[Tensor, "networks rows variables"], known: Bool[Tensor, " variables"]
-    ) -> tuple[Float[Tensor, "networks rows trunk"], Tensor | None, Tensor | None]:
-        """What the last layer reads, and the experts' location and deviation of every variable."""
-        first = self.first
+    ) -> tuple[Float[Tensor, "networks rows trunk"], tuple[Tensor, Tensor] | None]:
+        """What the last layer reads, and the experts' location and deviation of every real variable."""
+        first, dtype = self.first, self.enter_rows.dtype
         values = first.near(values, known)
-        dtype = first.enter.weight.dtype
-        entries, bits = first.entries(values.to(dtype).flatten(0, 1), known)
-        inputs = [entries.unflatten(0, values.shape[:2]), bits.expand(*values.shape[:2], -1)]
-        location = deviation = None
+        inputs, said = first.entries(values.to(dtype), known), known.to(dtype).expand(self.count, 1, -1)
+        expert = None
         if first.expert:
-            real = first.real
-            moments = moments_of_one_set(self.mean, self.covariance, values[..., real], known[real])
-            location, deviation = (first.spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
-            inputs += [location[..., real], deviation.where(~known, 0.0)[..., real].expand(*values.shape[:2], -1)]
-        weight, bias = self.enter
-        hidden = torch.baddbmm(bias, torch.cat(inputs, dim=2), weight)
+            told = known[self.reals]
+            expert = moments_of_one_set(self.mean, self.covariance, values[..., self.reals], told)
+            location, deviation = expert
+            inputs = torch.cat([inputs, location.to(dtype)], dim=2)
+            unsure = deviation.where(~told, 0.0).to(dtype)
+            said = torch.cat([said, unsure], dim=2)
+        bias = torch.baddbmm(self.enter_bias, said, self.enter_known)
+        hidden = torch.baddbmm(bias, inputs, self.enter_rows)
         for (rise, rise_bias), (fall, fall_bias) in self.trunk:
             risen = F.gelu(torch.baddbmm(rise_bias, _normed(hidden), rise))
             hidden = hidden + torch.baddbmm(fall_bias, risen, fall)
         scale, shift = self.norm
-        return F.gelu(_normed(hidden) * scale + shift), location, deviation
+        return F.gelu(torch.addcmul(shift, _normed(hidden), scale)), expert
+
+
+def relative_to(
+    location: Float[Tensor, "*batch 1"],
+    deviation: Float[Tensor, "*batch 1"],
+    features: Float[Tensor, "*batch width"],
+    location_features: Bool[Tensor, "*batch width"],
+    scale_features: Bool[Tensor, "*batch width"],
+) -> Float[Tensor, "*batch width"]:
+    """Features that are places and log scales seen from an expert's location and deviation, as they are."""
+    features = torch.where(location_features, location + deviation * features, features)
+    return torch.where(scale_features, features + deviation.log(), features)
 
 
 def _normed(hidden: Tensor) -> Tensor:

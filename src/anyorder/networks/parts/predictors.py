@@ -52,15 +52,14 @@ def predictors_of_one_set(
     known: Bool[Tensor, " inputs"],
 ) -> tuple[Float[Tensor, "networks batch predictors"], Float[Tensor, "networks one predictors"]]:
     """For rows that know the same inputs: one factor a network, and weights for the known inputs alone."""
-    index, absent = known.nonzero()[:, 0], (~known).nonzero()[:, 0]
-    own = weight[..., absent]
-    spread = own @ covariance[:, absent]  # the covariance of the unknown part of every predictor with every input
+    index = known.nonzero()[:, 0]
+    own = weight.where(~known, 0.0)
+    spread = own @ covariance  # the covariance of the unknown part of every predictor with every input
     factor = torch.linalg.cholesky_ex(covariance[:, index[:, None], index]).L
     cross = torch.linalg.solve_triangular(factor, spread[..., index].mT, upper=False)
     effective = weight[..., index].mT + torch.linalg.solve_triangular(factor.mT, cross, upper=True)
-    start = mean[:, None] @ weight.mT
-    location = torch.baddbmm(start, values[..., index] - mean[:, None, index], effective)
-    variance = (spread[..., absent] * own).sum(dim=2) - cross.square().sum(dim=1)
+    location = torch.baddbmm(mean[:, None] @ weight.mT, (values - mean[:, None])[..., index], effective)
+    variance = (spread * own).sum(dim=2) - cross.square().sum(dim=1)
     return location, variance.clamp(min=0)[:, None]
 
 

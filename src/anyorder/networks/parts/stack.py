@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -78,14 +79,14 @@ def _all(target: int, values: Tensor) -> Int[Tensor, " batch"]:
 
 def rows_by_network(own: Int[Tensor, " batch"], count: int) -> tuple[Int[Tensor, "count most"], Int[Tensor, " batch"]]:
     """The rows of each of ``count`` networks, the short lists filled up with any row, and where in them each row is."""
-    order = own.argsort(stable=True)
-    counts = own.bincount(minlength=count)
-    first = counts.cumsum(0) - counts
-    within = torch.arange(len(own), device=own.device) - first[own[order]]
-    most = int(counts.max()) if len(own) else 0
-    rows = torch.zeros(count * most, dtype=torch.long, device=own.device)
-    slot = own[order] * most + within
+    numbers = own.cpu().numpy()
+    order = numbers.argsort(kind="stable")
+    counts = np.bincount(numbers, minlength=count)
+    first = counts.cumsum() - counts
+    most = int(counts.max()) if len(numbers) else 0
+    slot = numbers[order] * most + np.arange(len(numbers)) - first[numbers[order]]
+    rows = np.zeros(count * most, np.int64)
     rows[slot] = order
-    where = torch.empty_like(order)
+    where = np.empty_like(order)
     where[order] = slot
-    return rows.view(count, most), where
+    return torch.from_numpy(rows.reshape(count, most)).to(own.device), torch.from_numpy(where).to(own.device)

@@ -15,6 +15,7 @@ same scores, so equal ones are answered once.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +26,15 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_nodes import NEXT_TO_ZERO, WORD, Nodes
 
 BLOCK_BYTES = 64  # of the masks of a block: a line of the cache
-CHUNK_BYTES = 1 << 18  # of masks held at once: they should stay near the processor
+CHUNK_BYTES = 1 << 16  # of masks held at once: they and the values behind them should stay near the processor
 MOST_LEAVES = 64  # of a tree: the bits of a word
 MOST_LEVELS = 4096  # of a set
 FREE_BYTES, MOST_TIMES = (
     1 << 22,
     32,
 )  # what tables may take: so much in any case, and so many times the trees themselves
-FEW = 4  # rows below which equal ones are not looked for
+MANTISSA_BITS, EXPONENT_OF_ONE = 52, 1023  # of a float64
+FEW = 64  # rows below which equal ones are not looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +77,7 @@ class Masks:
     table: Any  # [rows, trees of a block], unsigned
     all_leaves: Any  # [trees], unsigned
     values: Float[np.ndarray, " trees_and_leaves"]
-    base: Int[np.ndarray, " trees"]
+    base: Int[np.ndarray, " trees"]  # where the values of each tree begin, less what a float adds to an exponent
     starts: Int[np.ndarray, " some"]  # of the trees of every score that has any
     filled: Int[np.ndarray, " some"]  # which scores those are
     count: int
@@ -105,29 +107,68 @@ class Masks:
         values = np.zeros((blocks * width, most))
         values[np.repeat(slot, trees.leaf_counts), _within(trees.leaf_counts)] = trees.leaf_values
         filled, starts = np.unique(score[order], return_index=True)
-        base = np.arange(blocks * width) * most
+        base = np.arange(blocks * width) * most - EXPONENT_OF_ONE
         return cls(plan.columns, plan.rows, table, leaves, values.reshape(-1), base, starts, filled, scores)
 
     def scores(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows scores"]:
         places = self.columns.places(inputs)
         kept, back = _distinct(places)
         found = np.zeros((len(kept), self.count))
-        size = max(1, CHUNK_BYTES // (BLOCK_BYTES * self.rows.shape[1]))
-        for start in range(0, len(kept), size):
-            here = slice(start, start + size)
-            found[here, self.filled] = self._sums(places[kept[here]])
+        if len(kept):
+            found[:, self.filled] = self._sums(*self._shared(places[kept]), 0, len(self.filled))
         return found if back is None else found[back]
 
-    def _sums(self, places: Int[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows some"]:
-        if len(places) == 1:
-            left = np.bitwise_and.reduce(self.table[self.rows[places[0]]], axis=0).reshape(1, -1) & self.all_leaves
-        else:
-            left = np.repeat(self.all_leaves[None], len(places), axis=0)
-            for column in places.T:
-                np.bitwise_and(left, self.table[self.rows[column]].reshape(left.shape), out=left)
-        reached = self.values[_bit(left) + self.base]
-        sums: Float[np.ndarray, "rows some"] = np.add.reduceat(reached, self.starts, axis=1)
-        return sums
+    def scores_of(
+        self,
+        inputs: Float[np.ndarray, "rows features"],
+        groups: Sequence[Int[np.ndarray, " some"]],
+        ends: Sequence[int],
+    ) -> list[Float[np.ndarray, "some scores"]]:
+        """Of each group of rows only the scores from one of the ``ends`` to the next: other trees are not asked."""
+        places = self.columns.places(inputs)
+        left, differ = self._shared(places) if len(places) else (self.all_leaves, places)
+        found = []
+        for rows, start, end in zip(groups, ends[:-1], ends[1:], strict=True):
+            first, last = np.searchsorted(self.filled, [start, end]).tolist()
+            own = np.zeros((len(rows), end - start))
+            if len(rows) and first < last:
+                own[:, self.filled[first:last] - start] = self._sums(left, differ[rows], first, last)
+            found.append(own)
+        return found
+
+    def _shared(self, places: Int[np.ndarray, "rows columns"]) -> tuple[Any, Int[np.ndarray, "rows differing"]]:
+        """What the columns leave in which all rows are alike, and the places in the others.
+
+        What is unknown is unknown in all rows of most questions: such columns are looked up once for all.
+        """
+        same = (places == places[0]).all(axis=0)
+        left = np.bitwise_and.reduce(self.table[self.rows[places[0, same]]], axis=0).reshape(-1) & self.all_leaves
+        return left, places[:, ~same]
+
+    def _sums(
+        self, left: Any, places: Int[np.ndarray, "rows columns"], first: int, last: int
+    ) -> Float[np.ndarray, "rows some"]:
+        """Some of the scores that have trees, given what the columns leave in which the rows do not differ."""
+        width = self.table.shape[1]
+        begin = int(self.starts[first])
+        stop = int(self.starts[last]) if last < len(self.starts) else len(self.base)
+        blocks = slice(begin // width, -(-stop // width))
+        trees = slice(blocks.start * width, blocks.stop * width)
+        left, base, starts = left[trees], self.base[trees], self.starts[first:last] - trees.start
+        rows, size = self.rows[:, blocks], max(1, CHUNK_BYTES // left.nbytes)
+        parts = []
+        for start in range(0, len(places), size):
+            here = places[start : start + size]
+            masks = np.repeat(left[None], len(here), axis=0).reshape(len(here), -1, width)
+            looked_up = np.empty_like(masks) if here.shape[1] else masks
+            for column in here.T:
+                np.take(self.table, rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
+                np.bitwise_and(masks, looked_up, out=masks)
+            # Which bit is set, where it is one alone: the exponent of the number.
+            bit = masks.reshape(len(here), -1).astype(np.float64).view(np.int64) >> MANTISSA_BITS
+            reached = self.values[bit + base][:, : stop - trees.start]
+            parts.append(np.add.reduceat(reached, starts, axis=1))
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,18 +294,6 @@ def _sides(trees: TreeArrays, kind: Any) -> tuple[Any, Any]:
         left[node], right[node] = held[tree, leaf], held[tree, step + 1]
         held[tree, leaf] |= held[tree, step + 1]
     return left, right
-
-
-_BIT_OF_16 = np.zeros(1 << 16, np.int64)
-_BIT_OF_16[1 << np.arange(16)] = np.arange(16)
-
-
-def _bit(single: Any) -> Int[np.ndarray, "..."]:
-    """Which bit is set, where there is one alone."""
-    found: Int[np.ndarray, "..."] = (
-        _BIT_OF_16[single] if single.dtype == np.uint16 else np.log2(single.astype(np.float64)).astype(np.int64)
-    )
-    return found
 
 
 def _within(counts: Int[np.ndarray, " parts"]) -> Int[np.ndarray, " all"]:

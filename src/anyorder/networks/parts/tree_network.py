@@ -85,14 +85,13 @@ class TreeNetwork(MaskNetwork):
         known: Bool[Tensor, "batch variables"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
-        features = torch.zeros(*values.shape, self.layout.width, dtype=values.dtype, device=values.device)
+        features = np.zeros((*values.shape, self.layout.width))
         inputs, unknown = with_count(_inputs(values, known)), ~known.cpu().numpy()
         for variable in range(self.layout.variables):
             rows = np.flatnonzero(unknown[:, variable])
             if len(rows):
-                here = torch.as_tensor(rows, device=values.device)
-                features[here, variable] = self.answered(inputs[rows], variable).to(features)
-        return features
+                features[rows, variable] = self.answered(inputs[rows], variable)
+        return torch.from_numpy(features).to(values)
 
     def at(
         self,
@@ -105,15 +104,14 @@ class TreeNetwork(MaskNetwork):
         inputs[np.arange(len(targets)), targets] = np.nan
         inputs = with_count(inputs)
         if len(targets) and (targets == targets[0]).all():  # as in most questions
-            return self.answered(inputs, int(targets[0])).to(values)
-        features = torch.zeros(len(values), self.layout.width, dtype=values.dtype, device=values.device)
+            return torch.from_numpy(self.answered(inputs, int(targets[0]))).to(values)
+        features = np.zeros((len(values), self.layout.width))
         for variable in np.unique(targets):
             rows = np.flatnonzero(targets == variable)
-            here = torch.as_tensor(rows, device=values.device)
-            features[here] = self.answered(inputs[rows], int(variable)).to(features)
-        return features
+            features[rows] = self.answered(inputs[rows], int(variable))
+        return torch.from_numpy(features).to(values)
 
-    def answered(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[Tensor, "rows width"]:
+    def answered(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> Float[np.ndarray, "rows width"]:
         """Features of one variable, in float64, the width filled up with zeros."""
         # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
         if variable not in self._forests:
@@ -125,7 +123,7 @@ class TreeNetwork(MaskNetwork):
         """All trees of a variable, to which score each of them adds, and how many scores there are."""
 
     @abstractmethod
-    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[Tensor, "rows width"]:
+    def answer(self, scores: Float[np.ndarray, "rows scores"], variable: int) -> Float[np.ndarray, "rows width"]:
         """Features of one variable from its scores, in float64, the width filled up with zeros."""
 
     @classmethod
@@ -143,42 +141,48 @@ class TreeStack(Stack):
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
         inputs = with_count(_inputs(values, known))
-        blocks = [
-            torch.zeros(*values.shape, one.layout.width, dtype=values.dtype, device=values.device)
-            for one in self.networks
-        ]
-        for variable in (~known).nonzero()[:, 0].tolist():
+        blocks = [np.zeros((*values.shape, one.layout.width)) for one in self.networks]
+        for variable in np.flatnonzero(~known.cpu().numpy()).tolist():
             for block, found in zip(blocks, self._answers(inputs, variable), strict=True):
-                block[:, variable] = found.to(block)
-        return blocks
+                block[:, variable] = found
+        return [torch.from_numpy(block).to(values) for block in blocks]
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
         inputs = _inputs(values, known)
         inputs[:, target] = np.nan
-        return [found.to(values) for found in self._answers(with_count(inputs), target)]
+        return [torch.from_numpy(found).to(values) for found in self._answers(with_count(inputs), target)]
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Tensor) -> Tensor:
-        # Each row needs one network's trees: to ask all of them for it would be dearer than to ask in turn.
+        # Each row needs one network's trees: to ask all of them for it would be dearer.
         inputs = _inputs(values, known)
         inputs[:, target] = np.nan
-        inputs, numbers = with_count(inputs), own.cpu().numpy()
+        numbers = own.cpu().numpy()
+        groups = [np.flatnonzero(numbers == number) for number in range(len(self.networks))]
+        together, ends = self._forest(target)
         features = np.zeros((len(inputs), max(one.layout.width for one in self.networks)))
-        for number, network in enumerate(self.networks):
-            rows = np.flatnonzero(numbers == number)
+        found = together.scores_of(with_count(inputs), groups, ends)
+        for network, rows, scores in zip(self.networks, groups, found, strict=True):
             if len(rows):
-                features[rows, : network.layout.width] = network.answered(inputs[rows], target).numpy()
+                features[rows, : network.layout.width] = network.answer(scores, target)
         return torch.from_numpy(features).to(values)
 
-    def _answers(self, inputs: Float[np.ndarray, "rows inputs"], variable: int) -> list[Tensor]:
+    def _answers(
+        self, inputs: Float[np.ndarray, "rows inputs"], variable: int
+    ) -> list[Float[np.ndarray, "rows width"]]:
+        together, ends = self._forest(variable)
+        scores = together.scores(inputs)
+        parts = (scores[:, start:end] for start, end in pairwise(ends))
+        return [one.answer(part, variable) for one, part in zip(self.networks, parts, strict=True)]
+
+    def _forest(self, variable: int) -> tuple[Forest, list[int]]:
+        """The trees of all networks about a variable, and where the scores of each network begin and end."""
+        # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
         if variable not in self._ready:
             trees, score, counts = zip(*(one.scored(variable) for one in self.networks), strict=True)
             ends = np.cumsum([0, *counts]).tolist()
             joined = np.concatenate([own + start for own, start in zip(score, ends, strict=False)])
             self._ready[variable] = forest(TreeArrays.joined(trees), joined, ends[-1]), ends
-        together, ends = self._ready[variable]
-        scores = together.scores(inputs)
-        parts = (scores[:, start:end] for start, end in pairwise(ends))
-        return [one.answer(part, variable) for one, part in zip(self.networks, parts, strict=True)]
+        return self._ready[variable]
 
 
 def sizes_of(trees: TreeArrays) -> dict[str, int]:

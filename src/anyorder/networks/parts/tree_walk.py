@@ -5,7 +5,9 @@ Some ten times slower than :mod:`.tree_masks`, and without any limit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -53,6 +55,17 @@ class Walked:
             if len(self.filled):
                 found[here, self.filled] = self._sums(inputs[here])
         return found
+
+    def scores_of(
+        self,
+        inputs: Float[np.ndarray, "rows features"],
+        groups: Sequence[Int[np.ndarray, " some"]],
+        ends: Sequence[int],
+    ) -> list[Float[np.ndarray, "some scores"]]:
+        """Of each group of rows, the scores from one of the ``ends`` to the next."""
+        # Those few trees for which there are no masks are all asked.
+        own = zip(groups, pairwise(ends), strict=True)
+        return [self.scores(inputs[rows])[:, start:end] for rows, (start, end) in own]
 
     def _sums(self, inputs: Float[np.ndarray, "rows features"]) -> Float[np.ndarray, "rows some"]:
         place = np.tile(self.roots, len(inputs))

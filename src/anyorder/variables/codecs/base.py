@@ -336,15 +336,23 @@ def warp_from_json(described: Mapping[str, Any]) -> Warp:
     return Warp(**described)
 
 
-def fitted_warp(values: Numbers, warp: WarpName, step: float | None = None) -> Warp:
-    """The warp of that name for these values; a shift where they do not vary. ``step``: their spacing, if known."""
+def fitted_warp(
+    values: Numbers,
+    warp: WarpName,
+    step: float | None = None,
+    bounds: tuple[float | None, float | None] = (None, None),
+) -> Warp:
+    """The warp of that name for these values; a shift where they do not vary.
+
+    ``step``: their spacing, if known; ``bounds``: where a line is cut.
+    """
     location = float(values.mean()) if len(values) else 0.0
     scale = deviation(values)
     if not scale > 1e-12 * abs(location):
         return Warp.affine(location, step or 1.0)
     if warp == "standard":
         return Warp.standard(values, location, scale)
-    return Warp.normal_scores(values, minimum_scale=step or rounding_step(values))
+    return Warp.normal_scores(values, minimum_scale=step or rounding_step(values), bounds=bounds)
 
 
 def deviation(values: Numbers) -> float:

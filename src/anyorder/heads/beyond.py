@@ -1,0 +1,202 @@
+r"""A family whose probability beyond two ends is multiplied by a factor each, and which is normalised again.
+
+$$q(x) = p(x)\, f(x) / Z, \qquad Z = 1 + (f_- - 1)\, A + (f_+ - 1)\, B,$$
+
+with $f = f_-$ below the lower end and $f_+$ above the upper one, 1 between them, and $A$, $B$ what $p$ has there. The
+ends are those of what was seen, and lie between two points of a lattice. How often new values lie beyond them is known
+from a column alone (:mod:`anyorder.training.ends`), and families that smooth what they saw say it too often, above all
+where many cells share an end. Members of a blend are changed one by one: a mixture of such laws is one itself,
+
+$$\sum_m w_m\, p_m f / Z_m = f\, \Big(\sum_m \frac{w_m}{Z_m}\, p_m\Big),$$
+
+so members are folded and merged as without the factors, and a draw of the blend is still a draw of one member.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from anyorder.distributions.base import Distribution
+from anyorder.distributions.cut import Cut
+from anyorder.distributions.region import Interval
+
+Pair = tuple[float, float]
+UNFELT = 1e-7  # probability that may be missing in a mean: no more than quadrature leaves out
+EVERYTHING = Interval(-math.inf, math.inf, -math.inf, math.inf)
+
+
+def total(masses: Float[Tensor, "two *batch"], factors: Pair) -> Float[Tensor, "*batch"]:
+    """What is left of a law, or has come to it: Z."""
+    return 1 + (factors[0] - 1) * masses[0] + (factors[1] - 1) * masses[1]
+
+
+@dataclass(frozen=True, eq=False)
+class BeyondDistribution(Distribution):
+    """``base`` with ``factors`` on what it has below the first of its ``ends`` and above the second: ``masses``."""
+
+    base: Distribution
+    ends: Pair
+    factors: Pair
+    masses: Float[Tensor, "two *batch"]
+
+    @classmethod
+    def around(cls, base: Distribution, ends: Pair, factors: Pair) -> BeyondDistribution:
+        """``base`` with these factors."""
+        return cls(base, ends, factors, base.outside(*ends))
+
+    @property
+    def discrete(self) -> bool:
+        return self.base.discrete
+
+    @property
+    def shape(self) -> torch.Size:
+        return self.base.shape
+
+    @property
+    def jumps(self) -> Pair:
+        """Where the density steps."""
+        return self.ends
+
+    @property
+    def _total(self) -> Float[Tensor, "*batch"]:
+        return total(self.masses, self.factors)
+
+    def _factor(self, value: Tensor) -> Tensor:
+        below, above = self.factors
+        one = torch.ones((), dtype=torch.float64, device=value.device)
+        return torch.where(value < self.ends[0], below * one, torch.where(value > self.ends[1], above * one, one))
+
+    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        nats = self.base.log_prob(value)
+        return nats + (self._factor(value).log() - self._total.log()).to(nats.dtype)
+
+    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        mass = self.base.mass_at(value)
+        return mass * (self._factor(value) / self._total).to(mass.dtype)
+
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        reached = self.base.cdf(value)
+        plain = reached.double()
+        (below, above), (less, more) = self.masses, self.factors
+        upper = (plain - (1 - above)).clamp(min=0)
+        counted: Tensor = plain + (less - 1) * torch.minimum(plain, below) + (more - 1) * upper
+        return (counted / self._total).clamp(0, 1).to(reached.dtype)
+
+    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
+        if (low, high) != self.ends:
+            return super().outside(low, high)
+        changed: Tensor = self.masses * self.masses.new_tensor(self.factors).reshape(2, *[1] * len(self.shape))
+        return changed / self._total
+
+    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        parts = []
+        for factor, least, most in zip(
+            (self.factors[0], 1.0, self.factors[1]), (-math.inf, *self.ends), (*self.ends, math.inf), strict=True
+        ):
+            start, end = low.clamp(least, most), high.clamp(least, most)
+            # An end of a part has no probability by itself; a single value inside may have one.
+            nothing = (high < least) | (low > most) | ((start == end) & (low != high))
+            nats = self.base.log_between(start.masked_fill(nothing, -math.inf), end.masked_fill(nothing, math.inf))
+            parts.append((nats + math.log(factor)).masked_fill(nothing, -math.inf))
+        nats = torch.stack(parts).logsumexp(0)
+        return (nats - self._total.log().to(nats.dtype)).clamp(max=0)
+
+    @torch.no_grad()
+    def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        return self.base.quantile(self._level(level))
+
+    @torch.no_grad()
+    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        return self.base.bracket(self._level(level))
+
+    def _level(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        """The level of the base at which this law reaches ``level``."""
+        level, whole = level.double(), self._total
+        (below, above), (less, more) = self.masses, self.factors
+        counted, left = level * whole, (1 - level) * whole
+        inside = counted + (1 - less) * below
+        found = torch.where(counted < less * below, counted / less, inside)
+        # From above, where a level next to one has more digits.
+        found = torch.where(left < more * above, 1 - left / more, found)
+        return torch.where((level <= 0) | (level >= 1), level, found.clamp(0, 1))
+
+    @torch.no_grad()
+    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
+        return self._settled(self.base.sample(generator), generator)
+
+    def sample_within(
+        self, low: float, high: float, generator: torch.Generator | None = None
+    ) -> Float[Tensor, "*batch"] | None:
+        if math.isfinite(low) or math.isfinite(high):
+            return None
+        drawn = self.base.sample_within(low, high, generator)
+        return None if drawn is None else self._settled(drawn, generator)
+
+    def _settled(self, drawn: Float[Tensor, "*batch"], generator: torch.Generator | None) -> Float[Tensor, "*batch"]:
+        """Draws of the base become draws of this law.
+
+        On which side of the ends a draw is to lie is decided apart from it. If it lies there it stays, since among
+        those it is as likely as any; the few others are drawn again, there.
+        """
+        (below, above), (less, more) = self.masses, self.factors
+        one, other = torch.rand(2, *drawn.shape, generator=generator, dtype=torch.float64, device=drawn.device)
+        share_below, share_above = less * below / self._total, more * above / self._total
+        wanted = (one >= 1 - share_above).long() - (one < share_below).long()
+        moved = wanted != (drawn > self.ends[1]).long() - (drawn < self.ends[0]).long()
+        if not bool(moved.any()):
+            return drawn
+        inside = below + other * (1 - below - above).clamp(min=0)
+        level = torch.where(wanted < 0, other * below, torch.where(wanted > 0, 1 - other * above, inside))
+        # What is not moved is asked for its median, which is as good as any.
+        again = self.base.quantile(level.clamp(1e-300, 1 - 1e-16).where(moved, 0.5))
+        return torch.where(moved, again.to(drawn.dtype), drawn)
+
+    def mean(self) -> Float[Tensor, "*batch"]:
+        return self.expect(lambda value: value).to(self.base.mean().dtype)
+
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
+        """E f h / E f, with what is beyond an end by a rule for there, where the base has one."""
+        if fine and not self.discrete:
+            changes = [(factor - 1, float(mass.max())) for factor, mass in zip(self.factors, self.masses, strict=True)]
+            reaches = ((-math.inf, self.ends[0]), (self.ends[1], math.inf))
+            parts = [
+                (more, self.base.expect_within(function, *reach))
+                for (more, most), reach in zip(changes, reaches, strict=True)
+                if abs(more) * most > UNFELT
+            ]
+            added = [(more, part) for more, part in parts if part is not None]
+            if len(added) == len(parts):
+                value = self.base.expect(function) + sum(more * part[0] for more, part in added)
+                return value / (1 + sum(more * part[1] for more, part in added))
+        value = self.base.expect(lambda points: function(points) * self._factor(points), fine=fine)
+        return value / self.base.expect(self._factor, fine=fine)
+
+    def entropy(self) -> Float[Tensor, "*batch"]:
+        return Cut(self, EVERYTHING).entropy().to(self.base.mean().dtype)
+
+    def nodes(
+        self, low: float, high: float
+    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
+        return self.base.nodes(low, high)
+
+    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
+        smooth, atoms = self.base.pieces()
+        whole = self._total.log()
+        parts: list[tuple[Tensor, Distribution]] = []
+        for log_weight, part in smooth:
+            own = BeyondDistribution.around(part, self.ends, self.factors)
+            parts.append((log_weight + own._total.log() - whole, own))
+        spikes = []
+        for log_weight, atom in atoms:
+            factor = self._factor(torch.tensor(atom, dtype=torch.float64, device=whole.device))
+            spikes.append((log_weight + factor.log() - whole, atom))
+        return parts, spikes
+
+    def tempered(self, temperature: float) -> Distribution:
+        return BeyondDistribution.around(self.base.tempered(temperature), self.ends, self.factors)
