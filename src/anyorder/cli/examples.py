@@ -19,6 +19,13 @@ class Shown:
 
 
 SHOWN = {
+    "look": Shown(
+        "Look at a table before fitting.",
+        (
+            "anyorder look houses.csv",
+            "anyorder look houses.csv --missing 999 --kind zip=categorical",
+        ),
+    ),
     "fit": Shown(
         "Fit one model to a table.",
         (
