@@ -22,6 +22,7 @@ from anyorder.questions.doubt import doubted, jackknife
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.questions.units import in_units, one_value, shown
 from anyorder.support.checks import inside
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -79,7 +80,29 @@ class Answer(OneVariable):
         doubt = ""
         if self.parts is not None and self.kind not in ("ordinal", "datetime"):
             doubt = f" ± {jackknife([float(part.quantile(0.5)) for part in self.parts()]):.2g}"
-        return f"Answer({self.variable.name}: median {_short(middle)}{doubt}, 90 % in {_short(low)} .. {_short(high)})"
+        ends = f"{self.written(low)} .. {self.written(high)}"
+        return f"Answer({self.variable.name}: median {self.written(middle)}{doubt}, 90 % in {ends})"
+
+    def written(self, value: Any) -> str:
+        """A value of the variable as its column writes it: an amount with its sign, a time in its form.
+
+        For people to read; a number without a notation is shown in four digits.
+
+        Parameters
+        ----------
+        value
+            A number, a time or a level.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].written(36.0625)
+        '36.06'
+        """
+        return shown(self.variable, value)
 
     @answering
     @doubted
@@ -154,12 +177,12 @@ class Answer(OneVariable):
     @answering
     def _quantile(self, levels: NDArray[np.float64]) -> Any:
         at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
-        values = self._decode(at.double().numpy())
-        return values[0] if levels.ndim == 0 else values
+        values = self.decode(at.double().numpy())
+        return one_value(values[0]) if levels.ndim == 0 else values
 
     def _interval(self, levels: NDArray[np.float64]) -> tuple[Any, Any]:
         low, high = self._quantile(levels)
-        return low, high
+        return one_value(low), one_value(high)
 
     @answering
     @doubted
@@ -194,8 +217,8 @@ class Answer(OneVariable):
         probabilities = self.probs() if self.variable.levels else self._atoms()
         if probabilities:
             return max(probabilities, key=lambda level: probabilities[level])
-        grid = self._decode(self.spread(499))
-        return grid[int(np.argmax(self.log_prob(grid)))]
+        grid = self.decode(self.spread(499))
+        return one_value(grid[int(np.argmax(self.log_prob(grid)))])
 
     def _atoms(self) -> dict[Any, float]:
         """The atoms of a spiked variable that can happen: a range leaves out those beyond it."""
@@ -222,7 +245,8 @@ class Answer(OneVariable):
         >>> all(low <= high for low, high in intervals)
         True
         """
-        return highest_density(self, level)
+        found = highest_density(self, level)
+        return found if self.variable.levels else [(one_value(low), one_value(high)) for low, high in found]
 
     @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
@@ -293,7 +317,7 @@ class Answer(OneVariable):
         return float(self._distribution.mass_at(at)[0, 0])
 
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
-        """Model values in the units of the data.
+        """Model values in the units of the data: numbers, times or levels, whatever texts the column is written in.
 
         Parameters
         ----------
@@ -310,7 +334,7 @@ class Answer(OneVariable):
         >>> len(price.decode(price.spread(20))) == len(price.spread(20))
         True
         """
-        return self._decode(model)
+        return np.asarray(in_units(self._encoding.codec(self.variable.name), np.asarray(model, dtype=np.float64)))
 
     def measure(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model values as numbers in the units of the data: days since 1970 for times.
@@ -359,7 +383,7 @@ class Answer(OneVariable):
         check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
-        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy(), recorded=True)
+        return self._cells(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def _moment(self, power: int, centre: float = 0.0) -> float:
         name = self.variable.name
@@ -381,8 +405,9 @@ class Answer(OneVariable):
             raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
         return model
 
-    def _decode(self, model: NDArray[np.float64], *, recorded: bool = False) -> NDArray[Any]:
-        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=recorded))
+    def _cells(self, model: NDArray[np.float64]) -> NDArray[Any]:
+        """Model values as cells of the column: in its precision, and as it writes them."""
+        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=True))
 
 
 def as_time(days: float, variable: Variable) -> pd.Timestamp:
@@ -405,7 +430,3 @@ def single(value: Any) -> bool:
 def _doubt(probability: float) -> str:
     doubt = getattr(probability, "doubt", 0.0)
     return f" ± {doubt:.2g}" if doubt else ""
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -23,6 +23,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.questions.answer import as_times
 from anyorder.questions.highest_density import fine_levels
 from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.questions.units import in_units
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Codec
@@ -263,8 +264,10 @@ class RowAnswers(OneVariable):
         return means
 
     def _decoded(self, values: NDArray[np.float64], *, recorded: bool = False) -> pd.Series:
-        """Model values in the units of the data; ``recorded``: in the precision in which they came."""
-        return self._model.encoding.decode_column(self.variable.name, values, recorded=recorded)
+        """Model values in the units of the data; ``recorded``: as cells of the column, in its precision and form."""
+        if recorded:
+            return self._model.encoding.decode_column(self.variable.name, values, recorded=True)
+        return in_units(self._codec, np.asarray(values, dtype=np.float64)).rename(self.variable.name)
 
     def _encoded(self, values: Any) -> NDArray[np.float64]:
         """Model values, one for each row, of one value or a column."""

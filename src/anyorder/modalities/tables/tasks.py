@@ -14,7 +14,7 @@ from anyorder.data.frames import as_pandas, like_input
 from anyorder.errors import UserError
 from anyorder.modalities.tables.questions import TableQuestions, column_names
 from anyorder.questions.batch import RowConditionals
-from anyorder.tasks.acquisition.case import known_cells
+from anyorder.questions.case import known_cells
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
 from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
