@@ -7,6 +7,7 @@ and with their index. What a row gets is what :class:`~anyorder.questions.answer
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ class RowConditionals:
     """p(... | known cells), for every row of a frame.
 
     Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` with a frame. Index it by a
-    column that the frame does not know. Ranges and sets are evidence of single questions only: ask those one by one.
+    column; where the frame knows that one, it is asked given the others. Ranges and sets are evidence of single questions only: ask those one by one.
 
     Parameters
     ----------
@@ -88,10 +89,16 @@ class RowConditionals:
         True
         """
         index = self.model.schema.index(name)
+        known_cells = self._known
         if self._known[:, index].any():
-            row = self._table.index[int(self._known[:, index].argmax())]
-            raise UserError(f"{name!r} is given in row {row!r}; leave the column out of the frame to ask for it")
-        values, known = torch.as_tensor(self._values), torch.as_tensor(self._known)
+            warnings.warn(
+                f"{name!r} is a column of the rows as well; it is asked given their other cells",
+                UserWarning,
+                stacklevel=2,
+            )
+            known_cells = self._known.copy()
+            known_cells[:, [index, self.model.schema.pairs.get(index, index)]] = False  # nor is it known to be there
+        values, known = torch.as_tensor(self._values), torch.as_tensor(known_cells)
         features = _features(self.model, values, known, index)
         return RowAnswers(self.model, index, features, self._given, self._table.index)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from anyorder.data.frames import as_pandas
@@ -21,22 +22,32 @@ def known_cells(schema: Schema, row: Any) -> dict[str, Any]:
     if row is None:
         return {}
     if isinstance(row, pd.Series | Mapping):
-        cells = dict(row.items())
+        cells: dict[Any, Any] = dict(row.items())
     else:
         frame = as_pandas(row)
         if len(frame) != 1:
             raise UserError(f"one case is expected: a mapping, or a frame of one row, got {len(frame)} rows")
         cells = dict(frame.iloc[0].items())
     ignored = {*schema.left_out, *schema.dropped}
-    known = {str(name): cell for name, cell in cells.items() if name not in ignored}
-    # A list or a range is evidence too, and not a cell that could be missing.
+    marks = {"", *(mark.strip() for mark in schema.missing)}
     return {
-        name: cell
-        for name, cell in known.items()
-        if not pd.api.types.is_scalar(cell) or not missing_cells(_one_cell(cell), schema.missing)[0]
+        str(name): cell
+        for name, cell in stated(cells).items()
+        if name not in ignored and not (isinstance(cell, str) and cell.strip() in marks)
+        if not (schema.missing and _is_number(cell) and missing_cells(pd.Series([cell]), schema.missing)[0])
     }
 
 
-def _one_cell(cell: Any) -> pd.Series:
-    # A text stays as it is: Arrow, behind the texts of pandas, cannot hold half a surrogate pair.
-    return pd.Series([cell], dtype=object if isinstance(cell, str) else None)
+def stated(evidence: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Evidence without what is unknown: NaN, NaT, None."""
+    # A list or a range is evidence too, and not a cell that could be missing.
+    return {name: cell for name, cell in evidence.items() if not pd.api.types.is_scalar(cell) or not pd.isna(cell)}
+
+
+def cells_of_row(row: Any) -> frozenset[str]:
+    """The columns of a row that came as one, and not as evidence in so many words."""
+    return frozenset(map(str, row.index)) if isinstance(row, pd.Series) else frozenset()
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float | np.number) and not isinstance(cell, bool)

@@ -22,16 +22,18 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import usual_orders
 from anyorder.questions.answer import Answer
+from anyorder.questions.case import cells_of_row, known_cells, stated
 from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.drawn_rows import draw_rows
 from anyorder.questions.estimate import Estimate
-from anyorder.questions.evidence import Statement
+from anyorder.questions.evidence import Between, OneOf, Statement
 from anyorder.questions.joint import OrderSpread, log_prob_over, order_spread
 from anyorder.questions.known import Known
 from anyorder.questions.most_probable import MostProbable, completion
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
+from anyorder.questions.units import one_value
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -77,9 +79,11 @@ class Conditional:
         seed: int = 0,
         rules: Rules | None = None,
         _read: Mapping[str, Statement] | None = None,
+        _row: frozenset[str] = frozenset(),
     ) -> None:
         self.model = model
-        self.evidence = dict(evidence or {})
+        self.evidence = {name: one_value(said) for name, said in stated(evidence or {}).items()}
+        self._of_row = _row  # what came as the cells of a row: such a cell may be asked about nevertheless
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         check_room("draws", self.draws, model.variables)
         self._known = Known(model, self.evidence, _read)
@@ -96,17 +100,17 @@ class Conditional:
 
     def __repr__(self) -> str:
         asked = ", ".join(self.asked) if self.asked is not None else "..."
-        given = ", ".join(f"{name}={value!r}" for name, value in self.evidence.items())
+        given = ", ".join(f"{name}={_said(value)}" for name, value in self.evidence.items())
         return f"p({asked} | {given})" if given else f"p({asked})"
 
-    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
+    def given(self, evidence: Any = None, /, **more: Any) -> Conditional:
         """Add evidence.
 
         Parameters
         ----------
         evidence, **more
-            By variable, as in :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>`. It replaces
-            what was said about the same variable before.
+            By variable, as in :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>`: a mapping
+            or a row. It replaces what was said about the same variable before; what is unknown in it does not.
 
         Returns
         -------
@@ -118,9 +122,10 @@ class Conditional:
         >>> model.given(rooms=6).given(river="yes")
         p(... | rooms=6, river='yes')
         """
-        added = {**(evidence or {}), **more}
+        added = stated({**known_cells(self.model.schema, evidence), **more})
         read = {name: said for name, said in self._known.statements.items() if name not in added}
-        return self._again(evidence={**self.evidence, **added}, _read=read)
+        row = (self._of_row | cells_of_row(evidence)) - more.keys()
+        return self._again(evidence={**self.evidence, **added}, _read=read, _row=row)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about these variables only; the others are marginalised out.
@@ -195,6 +200,7 @@ class Conditional:
         """This question with something else in it; what is read already need not be read again."""
         kept: dict[str, Any] = {"model": self.model, "evidence": self.evidence, "asked": self.asked}
         kept |= {"draws": self.draws, "seed": self.seed, "rules": self.rules, "_read": self._known.statements}
+        kept |= {"_row": self._of_row}
         return Conditional(**(kept | changed))
 
     @answering
@@ -217,8 +223,15 @@ class Conditional:
         True
         """
         index = self.model.schema.index(name)
+        if index in self._known.values and name in self._of_row:
+            warnings.warn(
+                f"{name!r} is known in this row ({_said(self.evidence[name])}); it is asked given the other cells",
+                UserWarning,
+                stacklevel=3,
+            )
+            return self._again(evidence={other: said for other, said in self.evidence.items() if other != name})[name]
         if index in self._known.values:
-            raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
+            raise UserError(f"{name!r} is given ({_said(self.evidence.get(name, True))}); ask for another variable")
         return self._in_parts(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
 
     def _exactly(self, index: int) -> Answer:
@@ -538,3 +551,10 @@ class Conditional:
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
         return self._known.row()
+
+
+def _said(value: Any) -> str:
+    """Evidence as it would be typed."""
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value)
+    return str(value) if isinstance(value, Between | OneOf) else repr(value)

@@ -16,6 +16,7 @@ from anyorder.errors import UserError
 from anyorder.modalities.face import FittedModel
 from anyorder.questions.ask import reply_to
 from anyorder.questions.batch import RowConditionals
+from anyorder.questions.case import cells_of_row, known_cells
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
@@ -34,7 +35,12 @@ class TableQuestions(FittedModel):
 
     @overload
     def given(
-        self, evidence: Mapping[str, Any] | None = None, /, *, rules: Sequence[str] | None = None, **more: Any
+        self,
+        evidence: Mapping[str, Any] | pd.Series[Any] | None = None,
+        /,
+        *,
+        rules: Sequence[str] | None = None,
+        **more: Any,
     ) -> Conditional: ...
 
     @overload
@@ -51,9 +57,10 @@ class TableQuestions(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers, and for a column
-            that is called "rules". Or a frame (pandas, polars), each row of which is evidence of its own and a missing
-            cell unknown; its rows are answered without rules.
+            "b")``), or ``MISSING``; what is NaN or None is not known. A mapping is needed only for names that are no
+            Python identifiers, and for a column that is called "rules". A row, such as ``frame.iloc[0]``, is evidence
+            too: one of its columns may be asked given the others. Or a frame (pandas, polars), each row of which is
+            evidence of its own and a missing cell unknown; its rows are answered without rules.
         rules
             Rules between number columns that hold, such as ``["price > rooms"]``: linear comparisons and equations.
             None for those that the model was fitted with, an empty list for none.
@@ -69,6 +76,8 @@ class TableQuestions(FittedModel):
         >>> low, high = price.quantile([0.05, 0.95])
         >>> low < price.mean() < high
         True
+        >>> model.given(held_out.iloc[0].drop("price"))["price"].mean() > 0
+        True
         >>> model.given(held_out[["rooms", "river"]])["price"].interval(0.9).columns.tolist()
         ['low', 'high']
         """
@@ -78,7 +87,9 @@ class TableQuestions(FittedModel):
             if rules:
                 raise UserError("rules are for one question at a time; for the rows of a frame use fill(rules=...)")
             return RowConditionals(self.core, evidence)
-        return Conditional(self.core, {**(evidence or {}), **more}, rules=self._rules(rules))
+        row = cells_of_row(evidence) - more.keys()
+        known = {**known_cells(self.schema, evidence), **more}
+        return Conditional(self.core, known, rules=self._rules(rules), _row=row)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
