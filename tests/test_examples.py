@@ -24,7 +24,7 @@ from anyorder.sklearn import TableEstimator
 from anyorder.sklearn.predictor import TablePredictor
 from anyorder.tasks.acquisition.interview import Interview
 from anyorder.tasks.acquisition.next_question import NextQuestion
-from anyorder.tasks.anomalies import Anomaly
+from anyorder.tasks.anomalies import Anomalies, Anomaly
 from anyorder.tasks.calibration import Calibration
 from anyorder.tasks.coherence import Coherence
 from anyorder.tasks.conformal import Conformal
@@ -45,6 +45,7 @@ RESULTS = (
     Conformal,
     NextQuestion,
     Coherence,
+    Anomalies,
 )
 ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
 BASES = (OneVariable, TableEstimator, TablePredictor)

@@ -9,7 +9,8 @@ are used in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,14 +23,18 @@ from anyorder.questions.doubt import doubted, jackknife
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
 from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.questions.outline import histogram
 from anyorder.questions.units import in_units, one_value, shown
-from anyorder.support.checks import inside
+from anyorder.support.checks import inside, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.restore import EARLIEST, LATEST
 from anyorder.variables.schema import Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Answer(OneVariable):
@@ -61,6 +66,7 @@ class Answer(OneVariable):
         self._encoding = encoding
         self._distribution = distribution  # of batch shape [1]
         self.parts: Callable[[], Sequence[Answer]] | None = None  # what each part of the model answers, if it has any
+        self.given = ""  # what is known, in words
 
     @property
     def kind(self) -> str:
@@ -355,6 +361,115 @@ class Answer(OneVariable):
         'f'
         """
         return self._encoding.measure(self.variable.name, model)
+
+    @answering
+    def measured_quantiles(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles as numbers in the units of the data: days since 1970 for times.
+
+        For drawings; :meth:`quantile` gives times as times.
+
+        Parameters
+        ----------
+        levels
+            Numbers between 0 and 1.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].measured_quantiles(np.array([0.25, 0.75])).shape
+        (2,)
+        """
+        at = self._distribution.quantile(torch.as_tensor(levels)[:, None])[:, 0]
+        return self.measure(at.double().numpy())
+
+    @answering
+    def measured_cdf(self, values: NDArray[np.float64], *, below: bool = False) -> NDArray[np.float64]:
+        """P(variable <= value) for numbers in the units of the data: days since 1970 for times.
+
+        Parameters
+        ----------
+        values
+            The numbers.
+        below
+            P(variable < value) instead.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> price.measured_cdf(np.array([20.0]))[0] == price.cdf(20.0)
+        True
+        """
+        model = self._encoding.codec(self.variable.name).from_measure(np.asarray(values, dtype=np.float64))
+        reached = self.cumulative(model)
+        return reached - [self.mass(value) for value in model] if below else reached
+
+    @answering
+    def histogram(self, cells: int = 24) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How much lies where in the central 99 %: exact probabilities of cells of equal width.
+
+        The cells of a positive column with a long upper tail grow in proportion to their values. For levels ask for
+        :meth:`probs`.
+
+        Parameters
+        ----------
+        cells
+            How many at most; whole numbers and days share them out evenly.
+
+        Returns
+        -------
+        tuple of array
+            The edges, ascending, and the probability between each and the next; days since 1970 for times.
+
+        Examples
+        --------
+        >>> edges, shares = model.given(rooms=6)["price"].histogram(20)
+        >>> len(edges), len(shares), bool(0.98 < shares.sum() < 1)
+        (21, 20, True)
+        """
+        if self.variable.levels:
+            raise UserError(f"{self.variable.name!r} is {self.variable.kind}: it has levels, ask for probs()")
+        return histogram(self, whole("cells", cells))
+
+    def plot(self, path: str | Path | None = None, *, axes: Axes | None = None) -> Any:
+        """Draw the distribution: a density with its median and central 90 %, or bars for levels.
+
+        The central 99 % is drawn, on a logarithmic scale where a positive column has a long upper tail; atoms are
+        stems. Needs the extra ``plots``; nothing of pyplot is touched.
+
+        Parameters
+        ----------
+        path
+            A file to write the picture to; its suffix says the format.
+        axes
+            Matplotlib axes to draw into; a figure of its own by default.
+
+        Returns
+        -------
+        Figure, or the axes that were given
+
+        Examples
+        --------
+        >>> figure = model.given(rooms=6)["price"].plot(folder / "price.png")
+        >>> figure.axes[0].get_title(loc="left")
+        'price'
+        """
+        from anyorder.questions.plots import plot_answer
+        from anyorder.support.plotting import check_format, new_figure, save_figure
+
+        if path is not None:
+            check_format(Path(path))
+        figure: Any = new_figure(5.0, 3.2) if axes is None else axes.figure
+        plot_answer(figure.add_subplot() if axes is None else axes, self, self.variable.name)
+        if path is not None:
+            save_figure(figure, Path(path))
+        return figure if axes is None else axes
 
     @answering
     @doubted

@@ -30,7 +30,8 @@ class RowConditionals:
     """p(... | known cells), for every row of a frame.
 
     Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` with a frame. Index it by a
-    column; where the frame knows that one, it is asked given the others. Ranges and sets are evidence of single questions only: ask those one by one.
+    column; where the frame knows that one, it is asked given the others. Ranges and sets are evidence of single
+    questions only: ask those one by one.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ from anyorder.questions.most_probable import MostProbable, completion
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
-from anyorder.questions.units import one_value
+from anyorder.questions.units import one_value, shown_evidence
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -232,7 +232,7 @@ class Conditional:
             return self._again(evidence={other: said for other, said in self.evidence.items() if other != name})[name]
         if index in self._known.values:
             raise UserError(f"{name!r} is given ({_said(self.evidence.get(name, True))}); ask for another variable")
-        return self._in_parts(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
+        return self._told(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
 
     def _exactly(self, index: int) -> Answer:
         values, known = (part.to(self.model.device) for part in self._row())
@@ -272,12 +272,11 @@ class Conditional:
                 name: self.model.heads.distribution(features[:, schema.index(name)], schema.index(name))
                 for name in wanted
             }
-        return {
-            name: self._in_parts(Answer(schema[name], self.model.encoding, law), name) for name, law in laws.items()
-        }
+        return {name: self._told(Answer(schema[name], self.model.encoding, law), name) for name, law in laws.items()}
 
-    def _in_parts(self, answer: Answer, name: str) -> Answer:
-        """An answer that knows how to ask the parts of the model, if it was fitted in folds."""
+    def _told(self, answer: Answer, name: str) -> Answer:
+        """An answer that knows its evidence, and how to ask the parts of the model if it was fitted in folds."""
+        answer.given = shown_evidence(self.model.schema, self.evidence)
         if folds(self.model) > 1:
             answer.parts = lambda: [part[name] for part in self.by_parts()]
         return answer

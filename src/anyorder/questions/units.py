@@ -64,8 +64,6 @@ def shown(variable: Variable, value: Any) -> str:
 
 
 def _moment(variable: Variable, moment: pd.Timestamp) -> str:
-    if pd.isna(moment):
-        return "unknown"
     if variable.form not in ("", "date", *EPOCHS):
         return str(write_times(pd.DatetimeIndex([moment]), variable.form)[0])
     return str(moment.date()) if variable.resolution == "day" else str(moment.floor("s"))

@@ -25,6 +25,11 @@ class TableModel(TableTasks):
         state = still_improving(self.card)
         return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in the order of the table."""
+        return [variable.name for variable in self.schema.variables if not variable.indicates]
+
     def update(
         self,
         frame: Any,

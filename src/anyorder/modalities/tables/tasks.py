@@ -17,7 +17,7 @@ from anyorder.questions.batch import RowConditionals
 from anyorder.questions.case import known_cells
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
-from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
+from anyorder.tasks.anomalies import Anomalies, anomalies, surprise
 from anyorder.tasks.calibration import Calibration, calibrate
 from anyorder.tasks.coherence import Coherence, coherence
 from anyorder.tasks.compression import compress_table, decompress_table
@@ -296,7 +296,7 @@ class TableTasks(TableQuestions):
         """
         return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
 
-    def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> list[Anomaly]:
+    def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> Anomalies:
         """The cells least probable given the rest of their rows: typing errors, broken sensors, rare cases.
 
         An unlikely cell is not a wrong one; look at what the model expected instead.
@@ -312,8 +312,9 @@ class TableTasks(TableQuestions):
 
         Returns
         -------
-        list of Anomaly
-            Row, column, value, what was expected and how surprising the value is.
+        Anomalies
+            A list of :class:`~anyorder.tasks.anomalies.Anomaly`: row, column, value, what was expected and how
+            surprising the value is. Its ``to_frame`` makes a DataFrame of it.
 
         Examples
         --------
