@@ -20,6 +20,7 @@ from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.questions.evidence import Missing
 from anyorder.questions.one_variable import OneVariable
 from anyorder.questions.range_answer import RangedAnswer
+from anyorder.questions.shown_answer import ShownAnswer
 from anyorder.sklearn import TableEstimator
 from anyorder.sklearn.predictor import TablePredictor
 from anyorder.tasks.acquisition.interview import Interview
@@ -48,7 +49,7 @@ RESULTS = (
     Anomalies,
 )
 ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
-BASES = (OneVariable, TableEstimator, TablePredictor)
+BASES = (OneVariable, ShownAnswer, TableEstimator, TablePredictor)
 CLASSES = (*FACES, *RESULTS, *BASES, *ESTIMATORS)  # every public method of these has an example,
 SHOWN = (
     *RESULTS,

@@ -9,8 +9,7 @@ are used in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
-from anyorder.questions.doubt import doubted, jackknife
+from anyorder.questions.doubt import doubted
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
-from anyorder.questions.one_variable import OneVariable, check_order
-from anyorder.questions.outline import histogram
-from anyorder.questions.units import in_units, one_value, shown
-from anyorder.support.checks import inside, whole
+from anyorder.questions.one_variable import check_order
+from anyorder.questions.shown_answer import ShownAnswer
+from anyorder.questions.units import in_units, one_value
+from anyorder.support.checks import inside
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.encoding import Encoding
@@ -33,11 +32,8 @@ from anyorder.variables.restore import EARLIEST, LATEST
 from anyorder.variables.schema import Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
-
-class Answer(OneVariable):
+class Answer(ShownAnswer):
     """p(variable | evidence): the distribution of one variable, in the units of the data.
 
     Made by indexing: ``model.given(rooms=6)["price"]``. Which questions make sense depends on the kind of the variable:
@@ -69,46 +65,9 @@ class Answer(OneVariable):
         self.given = ""  # what is known, in words
 
     @property
-    def kind(self) -> str:
-        """The kind of the variable: ``continuous``, ``categorical``, ..."""
-        return str(self.variable.kind)
-
-    @property
     def discrete(self) -> bool:
         """Whether :meth:`log_prob` is a log-probability and not a log-density."""
         return self._distribution.discrete
-
-    def __repr__(self) -> str:
-        if self.variable.levels:
-            best = sorted(self.probs().items(), key=lambda item: -item[1])[:3]
-            return f"Answer({self.variable.name}: " + ", ".join(f"{k!r} {p:.3f}{_doubt(p)}" for k, p in best) + ")"
-        low, middle, high = self.quantile([0.05, 0.5, 0.95])
-        doubt = ""
-        if self.parts is not None and self.kind not in ("ordinal", "datetime"):
-            doubt = f" ± {jackknife([float(part.quantile(0.5)) for part in self.parts()]):.2g}"
-        ends = f"{self.written(low)} .. {self.written(high)}"
-        return f"Answer({self.variable.name}: median {self.written(middle)}{doubt}, 90 % in {ends})"
-
-    def written(self, value: Any) -> str:
-        """A value of the variable as its column writes it: an amount with its sign, a time in its form.
-
-        For people to read; a number without a notation is shown in four digits.
-
-        Parameters
-        ----------
-        value
-            A number, a time or a level.
-
-        Returns
-        -------
-        str
-
-        Examples
-        --------
-        >>> model.given(rooms=6)["price"].written(36.0625)
-        '36.06'
-        """
-        return shown(self.variable, value)
 
     @answering
     @doubted
@@ -411,67 +370,6 @@ class Answer(OneVariable):
         return reached - [self.mass(value) for value in model] if below else reached
 
     @answering
-    def histogram(self, cells: int = 24) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How much lies where in the central 99 %: exact probabilities of cells of equal width.
-
-        The cells of a positive column with a long upper tail grow in proportion to their values. For levels ask for
-        :meth:`probs`.
-
-        Parameters
-        ----------
-        cells
-            How many at most; whole numbers and days share them out evenly.
-
-        Returns
-        -------
-        tuple of array
-            The edges, ascending, and the probability between each and the next; days since 1970 for times.
-
-        Examples
-        --------
-        >>> edges, shares = model.given(rooms=6)["price"].histogram(20)
-        >>> len(edges), len(shares), bool(0.98 < shares.sum() < 1)
-        (21, 20, True)
-        """
-        if self.variable.levels:
-            raise UserError(f"{self.variable.name!r} is {self.variable.kind}: it has levels, ask for probs()")
-        return histogram(self, whole("cells", cells))
-
-    def plot(self, path: str | Path | None = None, *, axes: Axes | None = None) -> Any:
-        """Draw the distribution: a density with its median and central 90 %, or bars for levels.
-
-        The central 99 % is drawn, on a logarithmic scale where a positive column has a long upper tail; atoms are
-        stems. Needs the extra ``plots``; nothing of pyplot is touched.
-
-        Parameters
-        ----------
-        path
-            A file to write the picture to; its suffix says the format.
-        axes
-            Matplotlib axes to draw into; a figure of its own by default.
-
-        Returns
-        -------
-        Figure, or the axes that were given
-
-        Examples
-        --------
-        >>> figure = model.given(rooms=6)["price"].plot(folder / "price.png")
-        >>> figure.axes[0].get_title(loc="left")
-        'price'
-        """
-        from anyorder.questions.plots import plot_answer
-        from anyorder.support.plotting import check_format, new_figure, save_figure
-
-        if path is not None:
-            check_format(Path(path))
-        figure: Any = new_figure(5.0, 3.2) if axes is None else axes.figure
-        plot_answer(figure.add_subplot() if axes is None else axes, self, self.variable.name)
-        if path is not None:
-            save_figure(figure, Path(path))
-        return figure if axes is None else axes
-
-    @answering
     @doubted
     def entropy(self) -> Estimate:
         """The entropy in nats; differential, in the units of the data, where the variable is continuous.
@@ -540,8 +438,3 @@ def as_times(days: NDArray[np.float64], variable: Variable) -> pd.DatetimeIndex:
 def single(value: Any) -> bool:
     """Whether this is one value and not a list of them."""
     return isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series)
-
-
-def _doubt(probability: float) -> str:
-    doubt = getattr(probability, "doubt", 0.0)
-    return f" ± {doubt:.2g}" if doubt else ""

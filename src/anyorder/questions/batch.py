@@ -19,6 +19,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.evidence import Missing
 from anyorder.questions.row_answers import RowAnswers
+from anyorder.support import html
 from anyorder.support.advance import tracked
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -70,6 +71,18 @@ class RowConditionals:
 
     def __repr__(self) -> str:
         return f"p(... | {len(self)} rows of {', '.join(map(str, self._table.columns))})"
+
+    def _repr_html_(self) -> str:
+        schema = self.model.schema
+        names = [variable.name for variable in schema.variables if not variable.indicates]
+        known = [name for name in names if self._known[:, schema.index(name)].any()]
+        others = [name for name in names if name not in known]
+        facts: list[list[object]] = [
+            ["rows", len(self)],
+            ["known", ", ".join(known) or "nothing"],
+            ["can be asked", ", ".join(others) or "any column, given the others"],
+        ]
+        return html.titled("Every row by itself", html.table(["", ""], facts))
 
     def __getitem__(self, name: str) -> RowAnswers:
         """The distributions of one column, one for each row.

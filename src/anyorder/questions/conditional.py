@@ -34,9 +34,12 @@ from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
 from anyorder.questions.units import one_value, shown_evidence
+from anyorder.support import html
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
+
+MOST_SHOWN = 30  # columns that are listed in a notebook
 
 
 class Conditional:
@@ -102,6 +105,24 @@ class Conditional:
         asked = ", ".join(self.asked) if self.asked is not None else "..."
         given = ", ".join(f"{name}={_said(value)}" for name, value in self.evidence.items())
         return f"p({asked} | {given})" if given else f"p({asked})"
+
+    def _repr_html_(self) -> str:
+        schema = self.model.schema
+        known = [[shown_evidence(schema, {name: said})] for name, said in self.evidence.items()]
+        known += [[f"rule: {rule}"] for rule in self.rules.rules] if self.rules else []
+        unknown = [name for at, name in enumerate(schema.names) if at not in self._known.values]
+        names = self.asked or [name for name in unknown if not schema[name].indicates]
+        kinds = [[name, schema[name].kind.value] for name in names[:MOST_SHOWN]]
+        kinds += [["", f"and {len(names) - MOST_SHOWN} more"]] if len(names) > MOST_SHOWN else []
+        if not names:
+            return html.titled("Every column is known", html.table([""], known))
+        example = html.code(f"[{names[0]!r}]")
+        return html.titled(
+            "What is known" if known else "Nothing is known yet",
+            html.table([""], known) if known else "",
+            html.titled("What can be asked", html.table(["", ""], kinds)),
+            html.remark(html.Markup(f"one of them by {example}, rows of all by {html.code('.sample(5)')}")),
+        )
 
     def given(self, evidence: Any = None, /, **more: Any) -> Conditional:
         """Add evidence.

@@ -59,14 +59,24 @@ def shown(variable: Variable, value: Any) -> str:
         if variable.numeric and variable.notation is not None and math.isfinite(value):
             return variable.notation.write(float(value))
         return few_digits(value)
-    text = str(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return shown_cell(value)
 
 
 def _moment(variable: Variable, moment: pd.Timestamp) -> str:
     if variable.form not in ("", "date", *EPOCHS):
         return str(write_times(pd.DatetimeIndex([moment]), variable.form)[0])
     return str(moment.date()) if variable.resolution == "day" else str(moment.floor("s"))
+
+
+def shown_cell(value: Any) -> str:
+    """A cell for people, where nothing is known of its column."""
+    value = one_value(value)
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value.floor("s"))
+    if isinstance(value, float):
+        return few_digits(value)
+    text = str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def few_digits(value: float) -> str:

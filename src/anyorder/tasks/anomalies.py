@@ -28,7 +28,7 @@ from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
-from anyorder.questions.units import few_digits
+from anyorder.questions.units import shown_cell
 from anyorder.support import html
 from anyorder.support.advance import tracked
 from anyorder.support.checks import whole
@@ -80,7 +80,7 @@ class Anomaly:
     surprise: float
 
     def __repr__(self) -> str:
-        instead = f"{_short(self.value)} where {_short(self.expected)} was expected"
+        instead = f"{shown_cell(self.value)} where {shown_cell(self.expected)} was expected"
         return f"Anomaly(row {self.row!r}, {self.column}: {instead}, p = {self.probability:.2g})"
 
 
@@ -129,21 +129,14 @@ class Anomalies(list[Anomaly]):
         if not self:
             return html.titled("No known cell to look at")
         lines = [
-            [one.row, one.column, _short(one.value), _short(one.expected), f"{one.probability:.2g}"] for one in self
+            [one.row, one.column, shown_cell(one.value), shown_cell(one.expected), f"{one.probability:.2g}"]
+            for one in self
         ]
         return html.titled(
             "The least probable cells, given the rest of their rows",
             html.table(["row", "column", "value", "expected", "probability"], lines, [4]),
             html.remark("An unlikely cell is not a wrong one. As a table: .to_frame()"),
         )
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, pd.Timestamp):
-        return str(value.date() if value == value.normalize() else value.floor("s"))
-    if isinstance(value, float):
-        return few_digits(value)
-    return f"{value!r:.60}" if isinstance(value, str) else str(value)
 
 
 def cell_scores(

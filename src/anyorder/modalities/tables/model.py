@@ -7,8 +7,11 @@ from typing import Any
 
 from anyorder.errors import UserError
 from anyorder.modalities.card import still_improving
+from anyorder.modalities.tables.shown import model_html
 from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.variables.encoding import Unseen
+
+MOST_NAMED = 12  # columns that are named in one line
 
 
 class TableModel(TableTasks):
@@ -22,8 +25,12 @@ class TableModel(TableTasks):
     noun = "a table"
 
     def __repr__(self) -> str:
-        state = still_improving(self.card)
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
+        state, names = still_improving(self.card), self.columns
+        listed = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+        return f"TableModel({len(names)} columns: {listed}{state and '; ' + state})"
+
+    def _repr_html_(self) -> str:
+        return model_html(self.given(rules=[]), self.card)
 
     @property
     def columns(self) -> list[str]:

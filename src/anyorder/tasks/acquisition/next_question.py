@@ -25,6 +25,7 @@ from anyorder.questions.gains import Gain, Goal, answered, expected_gains, paire
 from anyorder.questions.information import joint_entropy
 from anyorder.questions.particles import Particles
 from anyorder.questions.uncertainty import uncertainty_named
+from anyorder.support import html
 from anyorder.support.checks import inside, whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.variables.schema import Group
@@ -132,6 +133,21 @@ class NextQuestion:
             return f"NextQuestion(stop: {self.stop})"
         gain = float(self.candidates[0].gain if self.together is None else self.together)
         return f"NextQuestion({' and '.join(self.chosen)}: {gain:.3g} {self.unit} about {', '.join(self.about)})"
+
+    def _repr_html_(self) -> str:
+        top = max((float(one.gain) for one in self.candidates), default=0.0) or 1.0
+        lines = [
+            [
+                one.name,
+                html.bar(float(one.gain) / top),
+                f"{float(one.gain):.3g} ± {one.gain.error:.2g}",
+                f"{one.cost:g}",
+            ]
+            for one in self.candidates
+        ]
+        advice = f"Ask next: {' and '.join(self.chosen)}" if self.chosen else f"Ask nothing more: {self.stop}"
+        names = ["", f"tells about {', '.join(self.about)}", self.unit, "cost"]
+        return html.titled(advice, html.table(names, lines, [2, 3]) if lines else "")
 
     def table(self) -> pd.DataFrame:
         """The candidates as a frame, best first.
