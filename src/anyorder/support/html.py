@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
-# No colour for the text itself: a notebook may be dark.
-SOFT, GRID, BLUE = "#66727d", "#e4e9ed", "#2f6f9f"
+INK, SOFT, GRID, BLUE = "#22303c", "#66727d", "#e4e9ed", "#2f6f9f"
+# Text that stands on no colour of ours has none: a notebook may be dark.
 CELL = f"padding:2px 10px 2px 0;border-bottom:1px solid {GRID};vertical-align:top"
 
 
