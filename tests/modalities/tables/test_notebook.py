@@ -12,6 +12,7 @@ import pytest
 
 import anyorder as ao
 from anyorder.modalities.tables.shown import MOST_COLUMNS
+from anyorder.support import bars
 
 from written_tables import QUICK, written_table
 
@@ -92,3 +93,20 @@ def test_smaller_results_have_lines_too(model: ao.TableModel) -> None:
     assert repr(spread).startswith("OrderSpread(8 orders: log p ")
     particles = model.given(rooms=ao.Between(4, 6)).using(draws=8).particles()
     assert repr(particles) == "Particles(8 weighted draws of 1 variables)"
+
+
+def test_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bars, "FIRST_LINE", 0.0)
+    monkeypatch.setattr(bars, "LAST_GAP", 0.0)
+    frame = written_table()
+    config = {"training": {"steps": 20, "minutes": None, "threads": 1, "validate_every": 5}, "trees": {"rounds": 3}}
+    fitted = ao.fit(frame, config=config, seed=0, progress=True)
+    said = capsys.readouterr().err
+    for what in ("trying encodings", "boosting regressions: 1 of 6 columns", "growing trees", "training networks: "):
+        assert what in said
+    fitted.fill(frame.assign(price=None), draws=2, progress=True)
+    assert "filling rows: 100%" in capsys.readouterr().err
+    fitted.log_prob(frame, progress=True)
+    assert "scoring rows: 100%" in capsys.readouterr().err
+    fitted.log_prob(frame)
+    assert capsys.readouterr().err == "", "nobody asked, and there is no terminal"

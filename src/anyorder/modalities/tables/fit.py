@@ -47,7 +47,7 @@ def fit(
     resume: bool = False,
     log: str | Path | None = None,
     tensorboard: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     device: str = "auto",
 ) -> TableModel:
     """Fit one model to a table; afterwards ask it any conditional question.
@@ -84,7 +84,8 @@ def fit(
     log, tensorboard
         A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
     progress
-        A bar with the time left, on standard error.
+        How far it is, in a line: None for one on a terminal or in a notebook once two seconds have passed, True for one
+        anywhere (where there is no terminal, a line now and then), False for none.
     device
         ``"auto"`` takes a graphics processor where there is one.
 

@@ -45,7 +45,7 @@ class TableModel(TableTasks):
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
         unseen: Unseen = "refuse",
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> TableModel:
         """Another model, which has learned from new rows as well; this one stays as it is.
 
@@ -69,7 +69,7 @@ class TableModel(TableTasks):
         unseen
             ``"missing"`` takes a level that was never seen for an unknown cell; ``"refuse"`` is an error.
         progress
-            A bar on standard error.
+            How far it is, as for :func:`anyorder.fit`.
 
         Returns
         -------

@@ -24,6 +24,7 @@ from anyorder.questions.information import mutual_information
 from anyorder.questions.most_probable import MostProbable
 from anyorder.questions.row_log_probs import row_log_probs
 from anyorder.questions.rules import Rules, parse_rules
+from anyorder.support.bars import told_by_rows
 from anyorder.variables.encoding import Unseen
 
 if TYPE_CHECKING:
@@ -188,7 +189,14 @@ class TableQuestions(FittedModel):
         return self.given(read.evidence).using(draws=draws, seed=seed).prob(read.values)
 
     def log_prob(
-        self, frame: Any, given: Any = None, *, orders: int | None = None, seed: int = 0, unseen: Unseen = "refuse"
+        self,
+        frame: Any,
+        given: Any = None,
+        *,
+        orders: int | None = None,
+        seed: int = 0,
+        unseen: Unseen = "refuse",
+        progress: bool | None = None,
     ) -> Any:
         """The log-likelihood of every row, in nats and in the units of the data.
 
@@ -209,6 +217,8 @@ class TableQuestions(FittedModel):
             Decides the orders.
         unseen
             ``"missing"`` takes a level that was never seen in training for an unknown cell; ``"refuse"`` is an error.
+        progress
+            How far it is, as for :func:`anyorder.fit`.
 
         Returns
         -------
@@ -221,7 +231,8 @@ class TableQuestions(FittedModel):
         >>> len(nats) == len(frame)
         True
         """
-        scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
+        with told_by_rows("scoring rows", progress):
+            scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
         return like_input(scores, frame)["log_prob"]
 
     def sample(
