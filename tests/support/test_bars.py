@@ -95,6 +95,22 @@ def test_quick_work_is_not_talked_about(stream: Any, clock: list[float]) -> None
     assert "growing trees" in terminal.getvalue()
 
 
+def test_parts_of_long_work_are_seen_at_once(stream: Any, clock: list[float]) -> None:
+    terminal = stream(True)
+    for doing in ("first part", "second part", "third part"):
+        with long_work(doing, part=True) as bar:
+            for _ in range(2):
+                clock[0] += 0.8
+                bar.tell(0.5)
+    assert "first part" not in terminal.getvalue()
+    assert "second part" in terminal.getvalue() and "third part" in terminal.getvalue()
+    clock[0] += 60.0
+    with long_work("other work", part=True) as bar:
+        clock[0] += 0.8
+        bar.tell(0.5)
+    assert "other work" not in terminal.getvalue()
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_false_is_silence(stream: Any, clock: list[float], terminal: bool) -> None:
     found = stream(terminal)

@@ -8,6 +8,7 @@ asks for it at once and anywhere, False for nothing.
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 import threading
 import time
@@ -44,11 +45,12 @@ class Status:
 class Bar:
     """What long work tells: :meth:`tell` shows it, if anyone is to see it."""
 
-    def __init__(self, doing: str, show: bool | None) -> None:
+    def __init__(self, doing: str, show: bool | None, since: float | None = None) -> None:
         self.doing = doing
         self._kind = _seen_on(show)
         self._began = time.monotonic()
-        self._wait = 0.0 if show else PATIENCE
+        # What belongs to work that has gone on for a while already is seen at once.
+        self._silent_until = -math.inf if show else (self._began if since is None else since) + PATIENCE
         self._display: _Display | None = None
 
     @property
@@ -58,9 +60,10 @@ class Bar:
 
     def tell(self, share: float, *, doing: str = "", left: str | None = None, words: str = "") -> None:
         """``left`` is the clock of what is left; worked out from the share where it is None."""
-        seconds = time.monotonic() - self._began
-        if self._kind is None or seconds < self._wait:
+        now = time.monotonic()
+        if self._kind is None or now < self._silent_until:
             return
+        seconds = now - self._began
         share = min(max(share, 0.0), 1.0)
         if left is None:
             left = f"{clock(seconds * (1 - share) / share)} left" if share > 0 else ""
@@ -75,13 +78,28 @@ class Bar:
 
 
 @contextmanager
-def long_work(doing: str, show: bool | None = None) -> Iterator[Bar]:
-    """A bar for what is done within."""
-    bar = Bar(doing, show)
+def long_work(doing: str, show: bool | None = None, *, part: bool = False) -> Iterator[Bar]:
+    """A bar for what is done within. ``part``: of work whose parts follow each other, each with a bar."""
+    now = time.monotonic()
+    if not part or now - _parts.ended > PATIENCE:
+        _parts.began = now
+    bar = Bar(doing, show, _parts.began if part else None)
     try:
         yield bar
     finally:
         bar.close()
+        if part:
+            _parts.ended = time.monotonic()
+
+
+class _Parts(threading.local):
+    """When the work of a thread began whose parts follow each other, and when its last part ended."""
+
+    began: float = 0.0
+    ended: float = -math.inf
+
+
+_parts = _Parts()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def training_bar(
 
     ``left`` tells the seconds that are left, where the trainer is one of several.
     """
-    with long_work(doing, show) as bar:
+    with long_work(doing, show, part=True) as bar:
 
         def watch(progress: Training, spent: float) -> None:
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
@@ -28,13 +28,14 @@ def training_bar(
             shown = f"{clock(seconds)} left at most" if math.isfinite(seconds) else f"step {progress.step}"
             bar.tell(spent, left=shown, words=_gain(progress))
 
+        bar.tell(0.0)  # what is going on can be seen before there is anything to say of it
         yield watch if bar.shown else None
 
 
 @contextmanager
 def columns_bar(show: bool | None, doing: str, columns: int, sets: int = 1) -> Iterator[Callable[[], None]]:
     """A line that counts columns, in each of several sets; one call more for each that is done."""
-    with long_work(doing, show) as bar:
+    with long_work(doing, show, part=True) as bar:
         done = 0
 
         def advance() -> None:
