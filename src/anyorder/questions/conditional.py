@@ -22,6 +22,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import usual_orders
 from anyorder.questions.answer import Answer
+from anyorder.questions.as_fitted import as_fitted
 from anyorder.questions.case import cells_of_row, known_cells, stated
 from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.drawn_rows import draw_rows
@@ -83,9 +84,11 @@ class Conditional:
         rules: Rules | None = None,
         _read: Mapping[str, Statement] | None = None,
         _row: frozenset[str] = frozenset(),
+        _library: object = "",
     ) -> None:
         self.model = model
         self.evidence = {name: one_value(said) for name, said in stated(evidence or {}).items()}
+        self._library = _library  # in which drawn rows come
         self._of_row = _row  # what came as the cells of a row: such a cell may be asked about nevertheless
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         check_room("draws", self.draws, model.variables)
@@ -221,7 +224,7 @@ class Conditional:
         """This question with something else in it; what is read already need not be read again."""
         kept: dict[str, Any] = {"model": self.model, "evidence": self.evidence, "asked": self.asked}
         kept |= {"draws": self.draws, "seed": self.seed, "rules": self.rules, "_read": self._known.statements}
-        kept |= {"_row": self._of_row}
+        kept |= {"_row": self._of_row, "_library": self._library}
         return Conditional(**(kept | changed))
 
     @answering
@@ -539,7 +542,7 @@ class Conditional:
         return self._ranged.rows(n, self.seed)
 
     @answering
-    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> Any:
         """Draw rows jointly: evidence as given, asked variables drawn, others left out.
 
         Of one variable, ``conditional[name].sample`` is cheaper. To complete the rows of a table, use
@@ -557,6 +560,7 @@ class Conditional:
         Returns
         -------
         DataFrame
+            Of the library of the frame that the model was fitted to.
 
         Examples
         --------
@@ -567,7 +571,8 @@ class Conditional:
         n, seed = whole("n", n, 0), checked_seed(seed)
         check_room("n", n, self.model.variables)
         rows, known = self._ranged.rows(n, seed) if self.ranged else self._row()
-        return self._known.as_given(draw_rows(self.model, rows, known, self.asked, n, seed, holes=holes))
+        drawn = self._known.as_given(draw_rows(self.model, rows, known, self.asked, n, seed, holes=holes))
+        return as_fitted(drawn, self._library, self.model.schema)
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
         return self._known.row()

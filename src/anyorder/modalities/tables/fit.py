@@ -19,6 +19,7 @@ from anyorder.modalities.tables.engines import Engine, fit_engine
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
+from anyorder.questions.as_fitted import library_of
 from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.threads import torch_threads
@@ -128,6 +129,7 @@ def fit(
         data={
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
+            **({"library": library} if (library := library_of(frame)) else {}),
             "fingerprint": _fingerprint(table),
         },
         arguments={"seed": run.seed, **arguments},

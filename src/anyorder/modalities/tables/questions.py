@@ -90,7 +90,7 @@ class TableQuestions(FittedModel):
             return RowConditionals(self.core, evidence)
         row = cells_of_row(evidence) - more.keys()
         known = {**known_cells(self.schema, evidence), **more}
-        return Conditional(self.core, known, rules=self._rules(rules), _row=row)
+        return Conditional(self.core, known, rules=self._rules(rules), _row=row, _library=self._library)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
@@ -111,7 +111,7 @@ class TableQuestions(FittedModel):
         >>> model.asking("rooms", "price").sample(3, seed=0).columns.tolist()
         ['rooms', 'price']
         """
-        return Conditional(self.core, asked=names, rules=self._rules(None))
+        return Conditional(self.core, asked=names, rules=self._rules(None), _library=self._library)
 
     def __getitem__(self, name: str) -> Any:
         """The marginal distribution of one column.
@@ -235,9 +235,7 @@ class TableQuestions(FittedModel):
             scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
         return like_input(scores, frame)["log_prob"]
 
-    def sample(
-        self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None
-    ) -> pd.DataFrame:
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None) -> Any:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -254,6 +252,7 @@ class TableQuestions(FittedModel):
         Returns
         -------
         DataFrame
+            Of the library of the frame that the model was fitted to, pandas or polars.
 
         Examples
         --------
@@ -263,7 +262,8 @@ class TableQuestions(FittedModel):
         >>> bool((drawn["price"] > 6 * drawn["rooms"]).all())
         True
         """
-        return self.given(rules=rules).sample(n, seed=seed, holes=holes)
+        with told_by_rows("drawing rows"):
+            return self.given(rules=rules).sample(n, seed=seed, holes=holes)
 
     def most_probable(
         self, given: Mapping[str, Any] | None = None, columns: str | Sequence[str] | None = None
@@ -329,6 +329,11 @@ class TableQuestions(FittedModel):
         """
         names = [column_names("one", one), column_names("other", other)]
         return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
+
+    @property
+    def _library(self) -> object:
+        """The library of the frame that the model was fitted to, where that is not pandas."""
+        return self.card.get("data", {}).get("library", "")
 
     def _rules(self, texts: Sequence[str] | None) -> Rules | None:
         """These rules, or those that the model was fitted with."""
