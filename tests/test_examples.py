@@ -61,7 +61,10 @@ SHOWN = (
     Anomaly,
     Interview,
 )  # and these themselves
-ABSTRACT = {"FittedModel.compress", "FittedModel.decompress"}  # each face that can has its own
+ABSTRACT = {
+    *("FittedModel.compress", "FittedModel.decompress"),  # each face that can has its own
+    *("ShownAnswer.measured_quantiles", "ShownAnswer.measured_cdf"),
+}
 FUNCTIONS = (ao.fit, ao.fit_text, ao.fit_images, ao.load, ao.pool, ao.compress, ao.decompress)
 
 

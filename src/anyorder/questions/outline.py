@@ -40,7 +40,7 @@ class Outline:
 
 
 def outline(answer: Measured) -> Outline:
-    """Of a variable whose values are numbers or times."""
+    """The outline of an answer whose values are numbers or times."""
     low, middle, high = answer.measured_quantiles(np.array([LEFT_OUT, 0.5, 1 - LEFT_OUT])).tolist()
     variable = answer.variable
     positive = variable.kind is not Kind.DATETIME and low > 0 and not any(atom <= 0 for atom in variable.atoms)
