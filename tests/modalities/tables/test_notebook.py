@@ -13,6 +13,7 @@ import pytest
 import anyorder as ao
 from anyorder.modalities.tables.shown import MOST_COLUMNS
 from anyorder.support import bars
+from anyorder.tasks.acquisition.interview import Interview, Setup
 
 from written_tables import QUICK, written_table
 
@@ -93,6 +94,10 @@ def test_smaller_results_have_lines_too(model: ao.TableModel) -> None:
     assert repr(spread).startswith("OrderSpread(8 orders: log p ")
     particles = model.given(rooms=ao.Between(4, 6)).using(draws=8).particles()
     assert repr(particles) == "Particles(8 weighted draws of 1 variables)"
+    session = Interview(model.core, Setup(about=("price",)))
+    assert repr(session) == "Interview(about price: 0 turns so far)"
+    ranked = model.next_question({"rooms": 6}, about="price", draws=16).candidates
+    assert repr(ranked[0]).startswith(f"Candidate({ranked[0].name}: gain ") and not NOISE.search(repr(ranked))
 
 
 def test_work_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,7 @@ LEAST_SHARE = 0.01  # the same for the other rewards, of the uncertainty now
 OUTER_DRAWS, INNER_DRAWS = 16, 16  # of a look two steps ahead
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """One measurement: the columns it tells, what it costs, and what it is expected to tell.
 
@@ -60,6 +60,10 @@ class Candidate:
     contradiction: float = 0.0
     ahead: Estimate | None = None
     cost_ahead: float | None = None
+
+    def __repr__(self) -> str:
+        worth = "" if self.worth else ", not worth it"
+        return f"Candidate({self.name}: gain {float(self.gain):.3g} ± {self.gain.error:.2g}, cost {self.cost:g}{worth})"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
