@@ -22,6 +22,7 @@ from anyorder.support.threads import answering
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_CELLS = 1 << 16
 MOST_LEVELS = 12  # that are listed in a notebook
 
 
@@ -136,7 +137,7 @@ class ShownAnswer(OneVariable):
         """
         if self.variable.levels:
             raise UserError(f"{self.variable.name!r} is {self.variable.kind}: it has levels, ask for probs()")
-        return histogram(self, whole("cells", cells))
+        return histogram(self, whole("cells", cells, 1, MOST_CELLS))
 
     def plot(self, path: str | Path | None = None, *, axes: Axes | None = None) -> Any:
         """Draw the distribution: a density with its median and central 90 %, or bars for levels.
