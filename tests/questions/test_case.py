@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def test_a_row_of_a_frame_is_evidence() -> None:
         MODEL.given(row.to_frame().T.astype(object))["rain"].mean().iloc[0], rel=1e-5
     )
     assert "np." not in repr(MODEL.given(row)) and "Timestamp" not in repr(MODEL.given(row))
+    assert repr(MODEL.given(day=datetime.date(2024, 5, 1))) == "p(... | day=2024-05-01)"
 
 
 def test_a_cell_of_the_row_can_be_asked_given_the_others() -> None:

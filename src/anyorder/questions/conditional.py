@@ -7,6 +7,7 @@ to :mod:`anyorder.questions.answer`, several to :mod:`anyorder.questions.joint`,
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -582,4 +583,4 @@ def _said(value: Any) -> str:
     """Evidence as it would be typed."""
     if isinstance(value, pd.Timestamp):
         return str(value.date() if value == value.normalize() else value)
-    return str(value) if isinstance(value, Between | OneOf) else repr(value)
+    return str(value) if isinstance(value, Between | OneOf | datetime.date) else repr(value)

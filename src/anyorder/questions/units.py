@@ -82,7 +82,7 @@ def shown_cell(value: Any) -> str:
 def few_digits(value: float) -> str:
     """A number in four digits, or as many as it has before the point."""
     size = abs(value)
-    if not math.isfinite(value) or (size and not 1e-4 <= size < 1e15):
+    if not math.isfinite(value) or (size and not 1e-4 <= size < 1e12):
         return f"{float(value):.4g}"
     return f"{float(value):.0f}" if size >= 1e4 else f"{float(value):.4g}"
 

@@ -14,7 +14,14 @@ from anyorder.variables.schema import Kind, Schema, Variable
 
 MOST_COLUMNS = 40
 CELLS = 24  # of the small chart beside a column
-MEMBERS = {"neural": "networks", "trees": "boosted trees", "lines": "lines", "regressions": "boosted regressions"}
+MEMBERS = {
+    "neural": "networks",
+    "linear": "linear regressions",
+    "trees": "boosted trees",
+    "regressions": "boosted regressions",
+    "before": "the model before its update",
+    "network": "networks trained further",
+}
 
 
 def model_html(everything: Conditional, card: Mapping[str, Any]) -> str:
