@@ -57,7 +57,7 @@ def shown(variable: Variable, value: Any) -> str:
         return _moment(variable, pd.Timestamp(value))
     if isinstance(value, int | float) and not isinstance(value, bool):
         if variable.numeric and variable.notation is not None and math.isfinite(value):
-            return variable.notation.write(float(value))
+            return variable.notation.shown(float(value))
         return few_digits(value)
     return shown_cell(value)
 
