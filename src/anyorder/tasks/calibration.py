@@ -13,7 +13,8 @@ rows of (the sum of the row's deviations)^2, divided by the number of cells.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.support.checks import check_level, checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
+from anyorder.tasks.unseen_rows import Judge
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
@@ -216,9 +218,19 @@ class Calibration:
 
 
 def calibrate(
-    model: AnyOrderModel, frame: pd.DataFrame, *, seed: int = 0, repeats: int = 1, levels: tuple[float, ...] = LEVELS
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    seed: int = 0,
+    repeats: int = 1,
+    levels: tuple[float, ...] = LEVELS,
+    by: Iterable[Judge] | None = None,
 ) -> Calibration:
-    """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
+    """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row.
+
+    ``by``: parts of the model, and the rows that each of them has not learned from; the whole model and all rows, if
+    it is not given.
+    """
     seed, repeats = checked_seed(seed), whole("repeats", repeats)
     check_room("repeats", repeats, KEPT * len(frame), "hide the cells of each row less often")
     for level in levels:
@@ -228,10 +240,14 @@ def calibrate(
     if not observed.any():
         raise UserError("the table has no known cell to score the model on")
     rng = np.random.default_rng(seed)
+    judges = [(model, np.arange(len(values)))] if by is None else list(by)
     parts = []
     for _ in range(repeats):
         known = random_known(observed, rng)
-        parts.append(score_hidden_cells(model, values, known, observed & ~known, crps=True))
+        for judge, rows in judges:
+            asked = observed[rows] & ~known[rows]
+            cells = score_hidden_cells(judge, values[rows], known[rows], asked, crps=True)
+            parts.append(replace(cells, row=rows[cells.row]))
     scores = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     return Calibration(model.schema.names, HiddenCellScores(**scores), tuple(levels), seed)
 

@@ -127,7 +127,7 @@ def fit(
         data={
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
-            "fingerprint": _fingerprint(table),
+            "fingerprint": fingerprint(table),
         },
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
@@ -159,7 +159,7 @@ def _warn_of_breaking(rules: Rules, table: pd.DataFrame) -> None:
             )
 
 
-def _fingerprint(table: pd.DataFrame) -> str:
+def fingerprint(table: pd.DataFrame) -> str:
     """A hash of the cells, to tell whether two models saw the same data."""
     digest = hashlib.sha256()
     for name in table.columns:
