@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyorder.cli import show
 from anyorder.cli.configuration import read_bounds, read_configuration
-from anyorder.cli.files import read_frame
+from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Missing, RuleTexts, TableFile
+from anyorder.cli.paths import check_writable
 from anyorder.cli.signatures import spelled_out
-from anyorder.cli.training_run import TrainingRun
+from anyorder.cli.training_run import TableRun
+from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_evidence, parse_names
 from anyorder.support.interrupt import deferred_once_begun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anyorder.data.columns import Understood
+    from anyorder.modalities.tables.model import TableModel
+    from anyorder.tasks.summary import Summary
 
 
 @spelled_out
@@ -39,10 +52,18 @@ def fit(
         typer.Option(help="ignore (the default), or joint: model which cells are missing too", show_default=False),
     ] = None,
     rule: RuleTexts = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="write what was found as one page, with pictures")
+    ] = None,
+    no_summary: Annotated[
+        bool, typer.Option("--no-summary", help="do not say at the end what tells about what in the table")
+    ] = False,
     *,
-    run: TrainingRun,
+    run: TableRun,
 ) -> None:
     """Fit one model to a table: every column becomes a variable that can be asked for or conditioned on."""
+    implied, run = run.out is None, run.beside(table)
+    check_writable(report)
     arguments, options = read_configuration(run.config)
     given = {
         "missing": missing,
@@ -58,11 +79,86 @@ def fit(
         ranges = {name: read_bounds(name, text) for name, text in _pairs(bounds).items()}
         arguments["bounds"] = {**arguments.get("bounds", {}), **ranges}
     frame = read_frame(table, arguments.get("missing", ()))
+    if implied:
+        check_replaceable(run.place, [str(name) for name in frame.columns])
+    found = _understood(frame, arguments)
+    if not run.as_json:
+        show.remark(_reading(found, len(frame)))
     from anyorder.modalities.tables.fit import fit as fit_table
 
     with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
         model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
-        run.finish(model, {"rows": len(frame), "variables": len(model.schema.names)})
+        run.save(model)
+    facts: dict[str, Any] = {"rows": len(frame), "variables": len(model.schema.names)}
+    summary = None if no_summary and report is None else _summary(model, frame, run.place, table)
+    if summary is not None and report is not None:
+        from anyorder.cli.fit_report import write_fit_report
+
+        write_fit_report(report, model, frame, found, summary, title=table.name)
+        facts["report"] = str(report)
+    told = None if no_summary else summary
+    run.tell(model, facts, None if told is None else {"summary": told.to_json()})
+    if told is not None and not run.as_json:
+        typer.echo(f"\n{told}")
+
+
+def check_replaceable(path: Path, columns: Sequence[str]) -> None:
+    """Refuse to write over a file that the user did not name, unless it is an earlier model of this table."""
+    if not path.exists():
+        return
+    try:
+        own = load_table_model(path).card.get("data", {}).get("columns")
+    except UserError:
+        own = None
+    if not own:
+        raise UserError(f"{str(path)!r} is there already and is not a model of a table: name a file with -o MODEL")
+    others = [name for name in own if name not in columns]
+    if others:
+        raise UserError(
+            f"{str(path)!r} is there already, a model of another table (with a column {others[0]!r}): "
+            "name a file with -o MODEL"
+        )
+
+
+def _understood(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> list[Understood]:
+    """What each column is taken for; what the user should know about one is said before training begins."""
+    from anyorder.data.tables import lines_about, understand_table
+
+    options = {name: arguments[name] for name in ("kinds", "missing", "drop", "bounds") if name in arguments}
+    _, found = understand_table(frame, **options)
+    if any(each.variable is not None for each in found):  # if not, the fit says why it cannot be
+        for line in (line for each in found for line in lines_about(each)):
+            warnings.warn(line, UserWarning, stacklevel=2)
+    return found
+
+
+def _reading(found: Sequence[Understood], rows: int) -> str:
+    """What is going to be learned from, in one line."""
+    words = {"categorical": "class", "boolean": "class", "datetime": "date", "ordinal": "ordered"}
+    counts = Counter(words.get(each.variable.kind.value, "number") for each in found if each.variable is not None)
+    plural = {"number": "numbers", "class": "classes", "date": "dates"}
+    kinds = [
+        f"{counts[word]} {word if counts[word] == 1 else plural.get(word, word)}"
+        for word in ("number", "class", "date", "ordered")
+        if counts[word]
+    ]
+    left_out = len(found) - counts.total()
+    more = f"; {left_out} left out" if left_out else ""
+    columns = "1 column" if counts.total() == 1 else f"{counts.total()} columns"
+    return f"reading {columns} of {rows:,} rows: {', '.join(kinds)}{more}"
+
+
+def _summary(model: TableModel, frame: pd.DataFrame, place: Path, table: Path) -> Summary | None:
+    """The summary; None, with a note, where it cannot be had: the model is saved already, and is what counts."""
+    from anyorder.modalities.tables.summary import summary_of
+
+    try:
+        return summary_of(model, frame, model_file=str(place), table_file=str(table))
+    except KeyboardInterrupt:
+        show.note("interrupted: the model is saved, but there is no summary")
+    except Exception as error:  # noqa: BLE001 (whatever it is, it must not make a fit that went well look like a failure)
+        show.note(f"the model is saved, but there is no summary: {error or type(error).__name__}")
+    return None
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
