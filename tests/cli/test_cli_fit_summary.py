@@ -67,7 +67,7 @@ def test_one_argument_is_enough(folder: Path, capsys: pytest.CaptureFixture[str]
     assert len(list(root.iter("svg"))) > 4
     assert "<b>" not in page and "http" not in re.sub(r'base64,[^"]*', "", page)
     # Another fit replaces its own model, and the summary is in the JSON.
-    again = run(capsys, "fit", "homes.csv", "--config", "run.toml", "--json")
+    again = run(capsys, "fit", "homes.csv", "--config", "run.toml", "--engine", "trees", "--json")
     told = json.loads(again.out)
     assert told["summary"]["rows"] == 120 and told["model"] == "homes.anyorder"
     assert "reading" not in again.err

@@ -25,7 +25,7 @@ from anyorder.tasks.summary.dependence import like_correlation
 from anyorder.tasks.summary.judged import judge_cells
 from anyorder.tasks.summary.making import taken
 from anyorder.tasks.summary.predicted import HARDLY
-from anyorder.tasks.summary.written import amount, short
+from anyorder.tasks.summary.written import amount, percent, short
 from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.schema import Kind, Variable
 
@@ -235,6 +235,13 @@ def test_rows_are_drawn_from_all_judges(model: TableModel) -> None:
 )
 def test_short_numbers(number: float, said: str) -> None:
     assert short(number) == said
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(1.0, "100%"), (0.999, "over 99%"), (0.42, "42%"), (0.001, "under 1%"), (0.0, "0%")]
+)
+def test_percent(share: float, said: str) -> None:
+    assert percent(share) == said
 
 
 def test_amounts_are_written_as_the_column_is() -> None:

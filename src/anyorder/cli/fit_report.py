@@ -14,7 +14,7 @@ from anyorder.support import html
 from anyorder.tasks.summary.heat_map import heat_map
 from anyorder.tasks.summary.page import pair_table, predicted_table, steps_list
 from anyorder.tasks.summary.predicted import worth_asking
-from anyorder.tasks.summary.written import value_text
+from anyorder.tasks.summary.written import percent, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -184,7 +184,7 @@ def _shown(answer: Answer, axis: list[float]) -> tuple[Any, Any]:
     if answer.variable.levels:
         masses = answer.probs()
         likely = sorted(masses.items(), key=lambda pair: -pair[1])[:SHOWN_LEVELS]
-        said = ", ".join(f"{value_text(level)} {probability:.0%}" for level, probability in likely)
+        said = ", ".join(f"{value_text(level)} {percent(probability)}" for level, probability in likely)
         return html.columns([float(mass) for mass in masses.values()]), said
     low, middle, high = (value_text(show.plain(value)) for value in answer.quantile([0.05, 0.5, 0.95]))
     return html.columns(heights(answer, axis)), f"{middle} (90% in {low} to {high})"

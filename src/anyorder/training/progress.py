@@ -53,7 +53,7 @@ def columns_bar(show: bool, doing: str, columns: int, sets: int = 1) -> Iterator
         def advance() -> None:
             bar.advance(task)
             done = int(bar.tasks[0].completed)
-            of_set = f", set {min(done // columns + 1, sets)} of {sets}" if sets > 1 else ""
+            of_set = f", set {(done - 1) // columns + 1} of {sets}" if sets > 1 else ""
             bar.update(task, description=f"{doing}: {(done - 1) % columns + 1} of {columns} columns{of_set}")
 
         yield advance

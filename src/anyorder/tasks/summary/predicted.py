@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from anyorder.tasks.summary.judged import JudgedCells
-from anyorder.tasks.summary.written import amount, level_text
+from anyorder.tasks.summary.written import amount, level_text, percent
 from anyorder.variables.schema import Kind, Schema, Variable
 
 WORDS = ((0.85, "almost exactly"), (0.35, "well"), (0.05, "somewhat"))
@@ -78,7 +78,7 @@ def _predicted(variable: Variable, cells: JudgedCells, index: int) -> Predicted:
     word = next((word for least, word in WORDS if smaller >= least), HARDLY) if count >= FEWEST else TOO_FEW
     if levels:
         always = level_text(variable, usual)
-        said = f"right in {1 - error:.0%} (always saying {always!r}: {1 - by_guessing:.0%})"
+        said = f"right in {percent(1 - error)} (always saying {always!r}: {percent(1 - by_guessing)})"
     else:
         said = f"off by {amount(variable, error)} on average (guessing: {amount(variable, by_guessing)})"
     return Predicted(variable.name, levels, count, error, by_guessing, smaller, word, said)

@@ -13,7 +13,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.questions.batch import RowConditionals
 from anyorder.tasks.anomalies import Anomaly, least_probable
 from anyorder.tasks.summary.judged import JudgedCells
-from anyorder.tasks.summary.written import value_text
+from anyorder.tasks.summary.written import percent, value_text
 from anyorder.tasks.unseen_rows import Judge
 
 LEVEL = 0.9
@@ -68,7 +68,7 @@ def _expected(part: AnyOrderModel, row: pd.DataFrame, one: Anomaly) -> str:
     answer = RowConditionals(part, row.drop(columns=one.column))[one.column]
     if answer.variable.levels:
         masses = answer.probs().iloc[0]
-        return f"{value_text(masses.idxmax())} ({masses.max():.0%})"
+        return f"{value_text(masses.idxmax())} ({percent(masses.max())})"
     ends = answer.interval(LEVEL).iloc[0]
     low, high = (f"{end:.4g}" if isinstance(end, float) else value_text(end) for end in (ends["low"], ends["high"]))
     return low if low == high else f"{low} to {high}"

@@ -16,6 +16,13 @@ def short(number: float) -> str:
     return f"{float(f'{number:.3g}'):,.12g}"
 
 
+def percent(share: float) -> str:
+    """A share in percent; not all, or nothing, where that is not so."""
+    if 0.995 <= share < 1:
+        return "over 99%"
+    return "under 1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
 def amount(variable: Variable, number: float) -> str:
     """How much two values of the column differ: $12,300.00, 3.2 days, 0.51."""
     if variable.kind is Kind.DATETIME:
