@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +24,6 @@ from anyorder.support.interrupt import deferred_once_begun
 if TYPE_CHECKING:
     import pandas as pd
 
-    from anyorder.data.columns import Understood
     from anyorder.modalities.tables.model import TableModel
     from anyorder.tasks.summary import Summary
 
@@ -81,20 +80,20 @@ def fit(
     frame = read_frame(table, arguments.get("missing", ()))
     if implied:
         check_replaceable(run.place, [str(name) for name in frame.columns])
-    found = _understood(frame, arguments)
-    if not run.as_json:
-        show.remark(_reading(found, len(frame)))
     from anyorder.modalities.tables.fit import fit as fit_table
 
-    with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
+    # Once training has begun, no signal costs what was trained before it is saved.
+    with deferred_once_begun(), nullcontext() if run.as_json else _remarks():
         model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
         run.save(model)
     facts: dict[str, Any] = {"rows": len(frame), "variables": len(model.schema.names)}
     summary = None if no_summary and report is None else _summary(model, frame, run.place, table)
     if summary is not None and report is not None:
         from anyorder.cli.fit_report import write_fit_report
+        from anyorder.data.tables import understand_table
 
-        write_fit_report(report, model, frame, found, summary, title=table.name)
+        understood = {name: arguments[name] for name in ("kinds", "missing", "drop", "bounds") if name in arguments}
+        write_fit_report(report, model, frame, understand_table(frame, **understood)[1], summary, title=table.name)
         facts["report"] = str(report)
     told = None if no_summary else summary
     run.tell(model, facts, None if told is None else {"summary": told.to_json()})
@@ -120,32 +119,19 @@ def check_replaceable(path: Path, columns: Sequence[str]) -> None:
         )
 
 
-def _understood(frame: pd.DataFrame, arguments: Mapping[str, Any]) -> list[Understood]:
-    """What each column is taken for; what the user should know about one is said before training begins."""
-    from anyorder.data.tables import lines_about, understand_table
-
-    options = {name: arguments[name] for name in ("kinds", "missing", "drop", "bounds") if name in arguments}
-    _, found = understand_table(frame, **options)
-    if any(each.variable is not None for each in found):  # if not, the fit says why it cannot be
-        for line in (line for each in found for line in lines_about(each)):
-            warnings.warn(line, UserWarning, stacklevel=2)
-    return found
-
-
-def _reading(found: Sequence[Understood], rows: int) -> str:
-    """What is going to be learned from, in one line."""
-    words = {"categorical": "class", "boolean": "class", "datetime": "date", "ordinal": "ordered"}
-    counts = Counter(words.get(each.variable.kind.value, "number") for each in found if each.variable is not None)
-    plural = {"number": "numbers", "class": "classes", "date": "dates"}
-    kinds = [
-        f"{counts[word]} {word if counts[word] == 1 else plural.get(word, word)}"
-        for word in ("number", "class", "date", "ordered")
-        if counts[word]
-    ]
-    left_out = len(found) - counts.total()
-    more = f"; {left_out} left out" if left_out else ""
-    columns = "1 column" if counts.total() == 1 else f"{counts.total()} columns"
-    return f"reading {columns} of {rows:,} rows: {', '.join(kinds)}{more}"
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """Within, what the library logs is written to standard error, a line each."""
+    logger, handler = logging.getLogger("anyorder"), logging.Handler()
+    handler.emit = lambda record: show.remark(record.getMessage())  # type: ignore[method-assign]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
 
 
 def _summary(model: TableModel, frame: pd.DataFrame, place: Path, table: Path) -> Summary | None:
