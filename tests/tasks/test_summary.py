@@ -96,6 +96,16 @@ def test_information_of_pairs(summary: Summary) -> None:
     np.testing.assert_array_equal(summary.depends.nats, summary.depends.nats.T)
 
 
+def test_the_order_of_rows_does_not_matter(model: TableModel, frame: pd.DataFrame, summary: Summary) -> None:
+    """Neighbours of a sorted table are alike, and are no other rows to compare with."""
+    again = summary_of(model, frame.sort_values(["colour", "x"]))
+    before = {(pair.one, pair.other): pair for pair in summary.depends.pairs()}
+    after = {(pair.one, pair.other): pair for pair in again.depends.pairs()}
+    assert set(before) == set(after)
+    for pair, told in before.items():
+        assert after[pair].nats == pytest.approx(told.nats, abs=0.02)
+
+
 @pytest.mark.parametrize("correlation", [0.0, 0.3, 0.99])
 def test_a_correlation_tells_as_much_as_itself(correlation: float) -> None:
     assert like_correlation(-0.5 * math.log(1 - correlation**2)) == pytest.approx(correlation)

@@ -98,7 +98,7 @@ def dependence(
     values, observed = model.encoding.encode(frame)
     which = [model.schema.index(name) for name in columns]
     size = len(which)
-    sums = _Sums(size)
+    sums, rng = _Sums(size), np.random.default_rng(0)
     for part, rows in judges:
         if not len(rows):
             continue
@@ -113,7 +113,8 @@ def dependence(
             for number, column in enumerate(block):
                 index, here = which[column], np.flatnonzero(known[:, column])
                 told[number, here, index] = True
-                others[number, here, index] = own[number, np.roll(here, 1), index]
+                mixed = rng.permutation(here)  # tables are often sorted: the next row is no other one
+                others[number, mixed, index] = own[number, np.roll(mixed, 1), index]
             shape = (len(block), len(rows), size)
             after, shuffled = (
                 _nats(part, each.flatten(0, 1), told.flatten(0, 1))[:, which].reshape(shape) for each in (own, others)
