@@ -18,6 +18,22 @@ from commands import refused, run
 
 CONFIG = "[training]\nsteps = 10\n[trees]\nrounds = 3\n"
 
+SECTIONS = [
+    "Columns",
+    "How well each column can be told from the others",
+    "What depends on what",
+    "Does the model know how much it knows?",
+    "What is surprising",
+    "Examples of answers",
+    "Worth asking next",
+]
+
+
+def read_page(path: Path) -> tuple[str, ElementTree.Element]:
+    """A page without its pictures, and the tree of its elements, which must be well-formed."""
+    page = re.sub(r'base64,[^"]*', "", path.read_text(encoding="utf-8"))
+    return page, ElementTree.fromstring(re.sub(r"<!doctype html>|<meta[^>]*>|<img[^>]*>", "", page))
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -53,24 +69,24 @@ def test_one_argument_is_enough(folder: Path, capsys: pytest.CaptureFixture[str]
     for line in commands:
         run(capsys, *shlex.split(line)[1:])
     assert pd.read_csv("homes_filled.csv")["price"].notna().all()
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    root = ElementTree.fromstring(re.sub(r"<!doctype html>|<meta[^>]*>|<img[^>]*>", "", page))
-    assert [heading.text for heading in root.iter("h2")] == [
-        "Columns",
-        "How well each column can be told from the others",
-        "What depends on what",
-        "Does the model know how much it knows?",
-        "What is surprising",
-        "Examples of answers",
-        "Worth asking next",
-    ]
+    page, root = read_page(folder / "report.html")
+    assert [heading.text for heading in root.iter("h2")] == SECTIONS
     assert len(list(root.iter("svg"))) > 4
-    assert "<b>" not in page and "http" not in re.sub(r'base64,[^"]*', "", page)
+    assert "<b>" not in page and "http" not in page
     # Another fit replaces its own model, and the summary is in the JSON.
     again = run(capsys, "fit", "homes.csv", "--config", "run.toml", "--engine", "trees", "--json")
     told = json.loads(again.out)
     assert told["summary"]["rows"] == 120 and told["model"] == "homes.anyorder"
     assert "reading" not in again.err
+
+
+def test_a_page_about_a_table_that_was_learned_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pd.read_csv("homes.csv").head(30).to_csv("few.csv", index=False)
+    said = run(capsys, "fit", "few.csv", "--config", "run.toml", "--engine", "trees", "--report", "few.html")
+    assert "not known: the table is so short that every row was learned from" in said.out
+    page, root = read_page(folder / "few.html")
+    assert [heading.text for heading in root.iter("h2")] == SECTIONS
+    assert page.count("every row was learned from") == 2
 
 
 def test_no_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

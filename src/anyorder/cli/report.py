@@ -99,14 +99,14 @@ header { border-left: 4px solid var(--accent); padding-left: 1rem; margin-bottom
 h1 { margin: 0; font-size: 1.9rem; line-height: 1.2; }
 header p { margin: .4rem 0 0; color: var(--soft); }
 section { background: white; border: 1px solid var(--line); border-radius: 10px;
-  padding: 1.2rem 1.6rem; margin: 1.2rem 0; }
+  padding: 1.2rem 1.6rem; margin: 1.2rem 0; overflow-x: auto; }
 h2 { margin: .2rem 0 .6rem; font-size: 1.2rem; }
 p { max-width: 46rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); text-align: left; }
 th { font-weight: 600; font-size: .85rem; color: var(--soft); vertical-align: bottom; max-width: 11rem; }
 td.number { text-align: right; padding-right: 1.6rem; }
-svg { max-width: 100%; height: auto; }
+svg[viewBox] { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; }
 img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; max-width: 46rem; }
