@@ -22,12 +22,12 @@ from anyorder.questions.ask import reply_to
 from anyorder.questions.grammar import parse_question
 from anyorder.tasks.summary import Summary
 from anyorder.tasks.summary.dependence import like_correlation
-from anyorder.tasks.summary.judged import judge_cells
+from anyorder.tasks.summary.judged import JudgedCells, judge_cells
 from anyorder.tasks.summary.making import taken
-from anyorder.tasks.summary.predicted import HARDLY
+from anyorder.tasks.summary.predicted import HARDLY, predictions
 from anyorder.tasks.summary.written import amount, percent, short
 from anyorder.variables.notations.number import NumberNotation
-from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.schema import Kind, Schema, Variable
 
 BRIEF = {"training": {"steps": 20, "minutes": None}, "trees": {"rounds": 5, "shown": 1_000}}
 CODES = {"red": "R", "green": "G", "blue": "B"}
@@ -260,3 +260,23 @@ def test_amounts_are_written_as_the_column_is() -> None:
     assert amount(dollars, 0.001) == "0.001"
     assert amount(Variable("when", Kind.DATETIME, resolution="second"), 0.25) == "6 hours"
     assert amount(Variable("when", Kind.DATETIME, resolution="day"), 3.21) == "3.21 days"
+
+
+def test_a_rare_level_that_is_never_the_best_answer_is_still_known() -> None:
+    """One in ten, and one in three where the other column says so: always "no" is right as often as can be."""
+    rng = np.random.default_rng(2)
+    rows = 2_000
+    sign = rng.random(rows) < 0.3
+    chance = np.where(sign, 1 / 3, 0.0)
+    rare = (rng.random(rows) < chance).astype(float)
+    schema = Schema((Variable("rare", Kind.CATEGORICAL, levels=("no", "yes"), dtype="str"),))
+    square = 2 * (rare - chance) ** 2
+    cells = JudgedCells(*(each[:, None] for each in (rare, np.zeros(rows), square, square, square)))
+    (found,) = predictions(schema, cells)
+    assert found.error == found.guess_error == pytest.approx(0.1, abs=0.02)
+    # The variance that is left, over that of one in ten.
+    assert found.smaller == pytest.approx(1 - 0.3 * 2 / 9 / 0.09, abs=0.03)
+    assert found.word == "somewhat"
+    assert found.said.endswith("but its probabilities tell more")
+    guessing = JudgedCells(*(each[:, None] for each in (rare, np.zeros(rows), *3 * [2 * (rare - 0.1) ** 2])))
+    assert predictions(schema, guessing)[0].word == HARDLY

@@ -7,7 +7,7 @@ judge nothing.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,15 +16,17 @@ from anyorder.data.frames import as_pandas
 from anyorder.errors import UserError
 from anyorder.modalities.tables.fit import fingerprint
 from anyorder.modalities.tables.folds import divide
-from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.model.leave_out import folds, part_count, parts_alone
 from anyorder.tasks.summary import Summary, summarise
 from anyorder.tasks.summary.steps import Files
 from anyorder.tasks.unseen_rows import Judge, unseen_parts
 
+if TYPE_CHECKING:
+    from anyorder.modalities.tables.tasks import TableTasks
 
-def summary_of(model: TableModel, frame: Any, *, model_file: str = "MODEL", table_file: str = "TABLE") -> Summary:
+
+def summary_of(model: TableTasks, frame: Any, *, model_file: str = "MODEL", table_file: str = "TABLE") -> Summary:
     """What there is to know of a table first, by a model that was fitted to it or to rows like these.
 
     Parameters
@@ -54,7 +56,7 @@ def summary_of(model: TableModel, frame: Any, *, model_file: str = "MODEL", tabl
     )
 
 
-def unlearned(model: TableModel, table: pd.DataFrame) -> tuple[list[Judge], str]:
+def unlearned(model: TableTasks, table: pd.DataFrame) -> tuple[list[Judge], str]:
     """Parts of the model, with rows of the table that they have never learned from; why there are none, if so."""
     core, card = model.core, model.card
     if folds(core) > 1:

@@ -74,11 +74,14 @@ def _predicted(variable: Variable, cells: JudgedCells, index: int) -> Predicted:
     error, by_guessing = float(wrong.mean()), float(guessed.mean())
     if not (np.ptp(cell) > 0):
         return Predicted(variable.name, levels, count, error, by_guessing, 0.0, ONE_VALUE, "")
-    smaller = max(_smaller(*measure) for measure in measures)
+    by_measure = [_smaller(*measure) for measure in measures]
+    smaller = max(by_measure)
     word = next((word for least, word in WORDS if smaller >= least), HARDLY) if count >= FEWEST else TOO_FEW
     if levels:
         always = level_text(variable, usual)
         said = f"right in {percent(1 - error)} (always saying {always!r}: {percent(1 - by_guessing)})"
+        if word != HARDLY and by_measure[0] < WORDS[-1][0]:
+            said += ", but its probabilities tell more"
     else:
         said = f"off by {amount(variable, error)} on average (guessing: {amount(variable, by_guessing)})"
     return Predicted(variable.name, levels, count, error, by_guessing, smaller, word, said)
