@@ -110,6 +110,9 @@ def fit(
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     stated = parse_rules(rules, schema)
     LOG.info(reading(schema, len(table)))
+    if progress and options.training.minutes is not None:
+        most = f"{60 * options.training.minutes:.0f} seconds"
+        LOG.info(f"this takes {most} at most; Ctrl-C ends it sooner and keeps the best model so far")
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
