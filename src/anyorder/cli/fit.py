@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 FEW_CELLS, FIRST, USUAL = 40_000, 0.5, 2.0
-"""Minutes for a table of fewer cells, where more hardly gains anything (the fit itself says if it would), and others."""
+"""Minutes for a table of fewer cells, where more hardly gains anything (a fit says if it would), and for others."""
 
 
 @spelled_out

@@ -11,6 +11,7 @@ import pandas as pd
 
 from anyorder.model import AnyOrderModel
 from anyorder.questions.batch import RowConditionals
+from anyorder.questions.units import shown
 from anyorder.tasks.anomalies import Anomaly, least_probable
 from anyorder.tasks.summary.judged import JudgedCells
 from anyorder.tasks.summary.written import percent, value_text
@@ -70,7 +71,7 @@ def _expected(part: AnyOrderModel, row: pd.DataFrame, one: Anomaly) -> str:
         masses = answer.probs().iloc[0]
         return f"{value_text(masses.idxmax())} ({percent(masses.max())})"
     ends = answer.interval(LEVEL).iloc[0]
-    low, high = (f"{end:.4g}" if isinstance(end, float) else value_text(end) for end in (ends["low"], ends["high"]))
+    low, high = (shown(answer.variable, end) for end in (ends["low"], ends["high"]))
     return low if low == high else f"{low} to {high}"
 
 
