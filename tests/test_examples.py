@@ -20,11 +20,12 @@ from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.questions.evidence import Missing
 from anyorder.questions.one_variable import OneVariable
 from anyorder.questions.range_answer import RangedAnswer
+from anyorder.questions.shown_answer import ShownAnswer
 from anyorder.sklearn import TableEstimator
 from anyorder.sklearn.predictor import TablePredictor
 from anyorder.tasks.acquisition.interview import Interview
 from anyorder.tasks.acquisition.next_question import NextQuestion
-from anyorder.tasks.anomalies import Anomaly
+from anyorder.tasks.anomalies import Anomalies, Anomaly
 from anyorder.tasks.calibration import Calibration
 from anyorder.tasks.coherence import Coherence
 from anyorder.tasks.conformal import Conformal
@@ -45,9 +46,10 @@ RESULTS = (
     Conformal,
     NextQuestion,
     Coherence,
+    Anomalies,
 )
 ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
-BASES = (OneVariable, TableEstimator, TablePredictor)
+BASES = (OneVariable, ShownAnswer, TableEstimator, TablePredictor)
 CLASSES = (*FACES, *RESULTS, *BASES, *ESTIMATORS)  # every public method of these has an example,
 SHOWN = (
     *RESULTS,
@@ -59,7 +61,10 @@ SHOWN = (
     Anomaly,
     Interview,
 )  # and these themselves
-ABSTRACT = {"FittedModel.compress", "FittedModel.decompress"}  # each face that can has its own
+ABSTRACT = {
+    *("FittedModel.compress", "FittedModel.decompress"),  # each face that can has its own
+    *("ShownAnswer.measured_quantiles", "ShownAnswer.measured_cdf"),
+}
 FUNCTIONS = (ao.fit, ao.fit_text, ao.fit_images, ao.load, ao.pool, ao.compress, ao.decompress)
 
 

@@ -101,6 +101,7 @@ def question_cases(model: ao.TableModel) -> dict[str, Case]:
             cases[f"{label}.{column}.sample"] = answer.sample, {}
         price = known["price"]
         cases |= {
+            f"{label}.price.histogram": (price.histogram, {}),
             f"{label}.price.interval": (price.interval, {}),
             f"{label}.price.mass": (price.mass, {"model": 0.0}),
             f"{label}.price.quantile": (price.quantile, {"level": 0.5}),

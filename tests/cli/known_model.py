@@ -32,6 +32,13 @@ class KnownAnswer:
         self.law = law
         self.kind = str(variable.kind)
         self.discrete = bool(variable.levels)
+        self.given = ""
+
+    def written(self, value: Any) -> str:
+        return str(value)
+
+    def measured_quantiles(self, levels: Any) -> Any:
+        return self.law.ppf(levels)
 
     def mean(self) -> float:
         return float(self.law.mean())

@@ -177,10 +177,15 @@ def test_no_rows_and_no_columns(model: TableModel, table: pd.DataFrame) -> None:
     np.testing.assert_allclose(everywhere, [float(model["size"].mean())] * 3, rtol=1e-4)
 
 
+def test_a_column_of_the_rows_is_asked_given_the_others(model: TableModel, table: pd.DataFrame) -> None:
+    some = table.head(3)
+    with pytest.warns(UserWarning, match="'size' is a column of the rows as well"):
+        asked = model.given(some)["size"].mean()
+    pd.testing.assert_series_equal(asked, model.given(some.drop(columns="size"))["size"].mean())
+
+
 def test_mistakes(model: TableModel, table: pd.DataFrame) -> None:
     some = table.head(3)
-    with pytest.raises(UserError, match="leave the column out"):
-        model.given(some)["size"]
     with pytest.raises(UserError, match="one by one"):
         model.given(pd.DataFrame({"size": [ao.Between(0, 1), 2.0]}))
     with pytest.raises(UserError, match="not both"):

@@ -18,7 +18,13 @@ ODD = "$\\frac{$ \x1b[31m \u202e"
 
 def test_an_answer_is_drawn_whatever_its_names_are() -> None:
     figure = new_figure(4, 3)
-    answer: Any = SimpleNamespace(variable=SimpleNamespace(levels=("a",)), kind="categorical", probs=lambda: {ODD: 1.0})
+    answer: Any = SimpleNamespace(
+        variable=SimpleNamespace(levels=("a",)),
+        kind="categorical",
+        probs=lambda: {ODD: 1.0},
+        given=f"{ODD} = {ODD} " * 20,
+        written=str,
+    )
     plot_answer(figure.add_subplot(), answer, ODD)
     figure.savefig(io.BytesIO(), format="png")
 

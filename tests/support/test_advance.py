@@ -1,4 +1,4 @@
-"""How far a long answer is: told by the outermost loop, to whoever watches in this thread."""
+"""How far a long answer is: told to whoever watches in this thread."""
 
 from __future__ import annotations
 
@@ -18,14 +18,25 @@ def parts(total: int, size: int) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def test_the_outermost_loop_tells_after_every_part() -> None:
+def test_a_loop_tells_after_every_part() -> None:
     told: list[tuple[int, int]] = []
     with watched(lambda done, total: told.append((done, total))):
-        for _ in tracked(parts(10, 4), 10):
-            assert list(tracked(parts(3, 1), 3)) == list(parts(3, 1))
+        assert list(tracked(parts(10, 4), 10)) == list(parts(10, 4))
     assert told == [(4, 10), (8, 10), (10, 10)]
     assert list(tracked(parts(10, 4), 10)) == list(parts(10, 4))
     assert len(told) == 3  # nobody watches any more
+
+
+def test_loops_inside_never_go_back() -> None:
+    told: list[tuple[int, int]] = []
+    with watched(lambda done, total: told.append((done, total))):
+        for _ in tracked(parts(20, 10), 20):
+            for _ in range(2):  # the second one repeats what the first has told
+                for _ in tracked(parts(4, 2), 4):
+                    assert list(tracked(parts(2, 1), 2)) == list(parts(2, 1))
+    done = [one for one, _ in told]
+    assert done == sorted(set(done)) and done[-1] == 20 and {total for _, total in told} == {20}
+    assert 5 in done and 15 in done
 
 
 def test_a_loop_that_fails_leaves_the_next_one_watched() -> None:

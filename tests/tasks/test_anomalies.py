@@ -19,7 +19,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.tasks import anomalies as tasks_anomalies
 from anyorder.tasks import unseen_rows
-from anyorder.tasks.anomalies import anomalies, cell_scores, row_scores, surprise
+from anyorder.tasks.anomalies import Anomalies, Anomaly, anomalies, cell_scores, row_scores, surprise
 from anyorder.variables.codecs import LineCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
@@ -211,3 +211,19 @@ def test_p_values_of_clean_cells_are_uniform_however_sure_the_model_is(sureness:
     # A few wrong cells among them stay where they belong.
     wrong = unseen_rows.among_others(np.concatenate([tails, np.full(8, 1e-300)]))
     assert wrong[-8:].max() < 1e-12
+
+
+def test_anomalies_are_a_frame_too() -> None:
+    found = Anomalies(
+        [
+            Anomaly(7, "price", 900.0, 36.0625, 0.001, 8.0),
+            Anomaly("b", "<kind>", "odd & new", "ash", 0.01, 4.0),
+            Anomaly(9, "day", pd.Timestamp("2024-05-01"), pd.Timestamp("2024-06-01 10:00:01.5"), 0.02, 3.0),
+        ]
+    )
+    table = found.to_frame()
+    assert table["value"].tolist() == [900.0, "odd & new", pd.Timestamp("2024-05-01")]
+    assert table["probability"].dtype == np.float64
+    assert repr(found[0]) == "Anomaly(row 7, price: 900 where 36.06 was expected, p = 0.001)"
+    assert "&lt;kind&gt;" in found._repr_html_() and "&amp;" in found._repr_html_()
+    assert list(Anomalies().to_frame().columns) == list(table.columns) and not len(Anomalies().to_frame())

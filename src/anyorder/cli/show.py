@@ -74,11 +74,21 @@ def answer_facts(answer: Answer) -> dict[str, Any]:
             doubts["mean"], doubts["std"] = own_doubt(mean), own_doubt(deviation)
         values = answer.quantile(list(QUANTILES))
         facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
+        if in_own_form(answer.variable):
+            written = {f"{level:g}": answer.written(value) for level, value in zip(QUANTILES, values, strict=True)}
+            facts["written"] = {"quantiles": written}
+            if "mean" in facts:
+                facts["written"]["mean"] = answer.written(mean)
     if hasattr(answer, "method"):  # an estimate under ranges says how good it is
         facts["standard_errors"], facts["method"] = errors, answer.method
     if getattr(answer, "parts", None) is not None:  # so does a model about itself
         facts["doubts"] = doubts
     return facts
+
+
+def in_own_form(variable: Variable) -> bool:
+    """Whether the values of a column are written in another way than numbers and times are printed."""
+    return variable.notation is not None or bool(variable.form and variable.form not in ("text", "date"))
 
 
 def standard_error(value: Any) -> float:
@@ -177,8 +187,9 @@ def print_answers(result: Mapping[str, Any]) -> None:
             continue
         table = _table("variable", "mean", "std (days)" if times else "std", *(f"{level:.0%}" for level in QUANTILES))
         for name, facts in shown.items():
-            cells = [facts["mean"], facts["std"], *facts["quantiles"].values()]
-            table.add_row(escape(name), *(_moment(cell) if times else number(cell) for cell in cells))
+            own = facts.get("written", {})
+            cells = [own.get("mean", facts["mean"]), facts["std"], *own.get("quantiles", facts["quantiles"]).values()]
+            table.add_row(escape(name), *(_moment(cell) if times and not own else number(cell) for cell in cells))
         console.print(table)
     for name, facts in answers.items():
         if "probs" not in facts:

@@ -10,7 +10,9 @@ import re
 from anyorder.variables.cells import Series
 
 PLACES = "anyorder.places"
-"""Under this name a frame that was read from a text says how many digits its numbers always have after the point."""
+"""Under this name a frame that was read from a text says how many digits its numbers always have after the point, and
+the letter of scientific notation, if they all are in it."""
+MOST = 12  # digits: more than these only programs write
 FEW = 200
 
 
@@ -18,29 +20,32 @@ class Places:
     """Whether all numbers have the same number of digits after the decimal sign."""
 
     def __init__(self) -> None:
-        self._places: int | None = None  # not known yet; -1 if they differ
+        self._form: tuple[int, str] | None = None  # not known yet
+        self._differ = False
 
     @property
-    def found(self) -> int:
-        """How many; 0 where they differ or have none."""
-        return max(self._places or 0, 0)
+    def found(self) -> tuple[int, str] | None:
+        """How many, and the letter before the exponent; None where they differ or have none."""
+        return None if self._differ else self._form
 
     def see(self, texts: Series) -> None:
         """Take note of some cells more; a cell without a digit is no number."""
-        if self._places == -1:
+        if self._differ:
             return
-        if self._places is None:
+        if self._form is None:
             few = [text.strip() for text in texts.iloc[:FEW].tolist() if any(sign.isdigit() for sign in text)]
             if not few:
                 return
-            found = {len(match[1]) if (match := _FRACTION.fullmatch(text)) else -1 for text in few}
-            self._places = found.pop() if len(found) == 1 else -1
-            if self._places <= 0:
-                self._places = -1
+            found = [_FRACTION.fullmatch(text) for text in few]
+            forms = {(len(match[1]), match[2] or "") if match else (0, "") for match in found}
+            self._form = forms.pop()
+            if forms or not 0 < self._form[0] <= MOST:
+                self._differ = True
                 return
-        other = texts.str.contains(r"\d") & ~texts.str.fullmatch(rf"\s*[+-]?\d+[.,]\d{{{self._places}}}\s*")
-        if other.any():
-            self._places = -1
+        places, letter = self._form
+        tail = rf"{letter}[+-]?\d+" if letter else ""
+        other = texts.str.contains(r"\d") & ~texts.str.fullmatch(rf"\s*[+-]?\d+[.,]\d{{{places}}}{tail}\s*")
+        self._differ = bool(other.any())
 
 
 class Grouped:
@@ -67,4 +72,4 @@ class Grouped:
         self._some = self._some or bool(texts.str.contains(".", regex=False).any())
 
 
-_FRACTION = re.compile(r"[+-]?\d+[.,](\d+)")
+_FRACTION = re.compile(r"[+-]?\d+[.,](\d+)(?:([eE])[+-]?\d+)?")

@@ -108,25 +108,28 @@ def understand_table(
         raise UserError(f"the table is empty: {len(kept)} rows and {len(kept.columns)} columns; nothing to learn from")
     marks = tuple(dict.fromkeys(str(mark) for mark in missing))
     comma = Dialect.of(table).decimal == "," or _has_decimal_commas(kept)
-    places: Mapping[str, int] = table.attrs.get(PLACES, {})
+    digits: Mapping[str, tuple[int, str]] = table.attrs.get(PLACES, {})
     found = []
     for name in kept.columns:
         forced = _kind(name, chosen[name]) if name in chosen else None
         read = understand(name, kept[name], forced, marks, orders.get(name, ()), decimal_comma=comma)
         if read.variable is not None and kept[name].dtype.kind == "f" and read.variable.numeric:
-            read = replace(read, variable=_as_in_file(read.variable, places.get(name, 0), comma=comma))
+            read = replace(read, variable=_as_in_file(read.variable, digits.get(name, (0, "")), comma=comma))
         if read.variable is not None and name in limits:
             read = replace(read, variable=_with_bounds(read.variable, limits[name]))
         found.append(read)
     return kept, found
 
 
-def _as_in_file(variable: Variable, places: int, *, comma: bool) -> Variable:
+def _as_in_file(variable: Variable, digits: tuple[int, str], *, comma: bool) -> Variable:
     """A column of numbers that a file had: in Python they are numbers, but they are shown and typed as in the file."""
+    places, exponent = digits
     if not places and not comma:
         return variable
-    decimal = "," if comma else "."
-    return replace(variable, notation=NumberNotation(decimal=decimal, places=places or PRECISE, fixed=bool(places)))
+    form = NumberNotation(
+        decimal="," if comma else ".", places=places or PRECISE, fixed=bool(places), exponent=exponent
+    )
+    return replace(variable, notation=form)
 
 
 def lines_about(column: Understood) -> list[str]:

@@ -39,7 +39,7 @@ class Run:
     folder: Path | None
     curves: Sequence[Curve]
     resume: bool
-    progress: bool
+    progress: bool | None
     began: float
 
     @classmethod
@@ -52,7 +52,7 @@ class Run:
         resume: bool,
         log: str | Path | None,
         tensorboard: str | Path | None,
-        progress: bool,
+        progress: bool | None,
     ) -> Run:
         """Check what a user said of the run, and start its clock."""
         began = time.monotonic()

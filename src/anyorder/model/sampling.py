@@ -21,6 +21,7 @@ from torch import Tensor
 from anyorder.model.any_order import AnyOrderModel, row_chunks
 from anyorder.model.likelihood import along, order_protocols
 from anyorder.query import Query
+from anyorder.support.advance import tracked
 from anyorder.support.checks import checked_seed
 from anyorder.support.threads import answering
 from anyorder.variables.missingness import indicators_first, present_first
@@ -60,7 +61,7 @@ def draws(
     out: NDArray[np.float64] = values.double().numpy().copy()
     generator = seeded(model, seed)
     views = [along(model, protocol) for protocol in order_protocols(model, orders)] if orders > 1 else [model]
-    for chunk in row_chunks(model, len(values)):
+    for chunk in tracked(row_chunks(model, len(values)), len(values)):
         for view, rows in _shared_out(views, query.rows(chunk), chunk, generator):
             part = query.rows(rows).to(model.device)
             drawn = values[rows].to(model.device)

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
-from anyorder.questions.doubt import doubted, jackknife
+from anyorder.questions.doubt import doubted
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.highest_density import fine_levels, highest_density
-from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.questions.one_variable import check_order
+from anyorder.questions.shown_answer import ShownAnswer
+from anyorder.questions.units import in_units, one_value
 from anyorder.support.checks import inside
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -31,7 +33,7 @@ from anyorder.variables.schema import Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, from_ticks
 
 
-class Answer(OneVariable):
+class Answer(ShownAnswer):
     """p(variable | evidence): the distribution of one variable, in the units of the data.
 
     Made by indexing: ``model.given(rooms=6)["price"]``. Which questions make sense depends on the kind of the variable:
@@ -60,26 +62,12 @@ class Answer(OneVariable):
         self._encoding = encoding
         self._distribution = distribution  # of batch shape [1]
         self.parts: Callable[[], Sequence[Answer]] | None = None  # what each part of the model answers, if it has any
-
-    @property
-    def kind(self) -> str:
-        """The kind of the variable: ``continuous``, ``categorical``, ..."""
-        return str(self.variable.kind)
+        self.given = ""  # what is known, in words
 
     @property
     def discrete(self) -> bool:
         """Whether :meth:`log_prob` is a log-probability and not a log-density."""
         return self._distribution.discrete
-
-    def __repr__(self) -> str:
-        if self.variable.levels:
-            best = sorted(self.probs().items(), key=lambda item: -item[1])[:3]
-            return f"Answer({self.variable.name}: " + ", ".join(f"{k!r} {p:.3f}{_doubt(p)}" for k, p in best) + ")"
-        low, middle, high = self.quantile([0.05, 0.5, 0.95])
-        doubt = ""
-        if self.parts is not None and self.kind not in ("ordinal", "datetime"):
-            doubt = f" ± {jackknife([float(part.quantile(0.5)) for part in self.parts()]):.2g}"
-        return f"Answer({self.variable.name}: median {_short(middle)}{doubt}, 90 % in {_short(low)} .. {_short(high)})"
 
     @answering
     @doubted
@@ -154,12 +142,12 @@ class Answer(OneVariable):
     @answering
     def _quantile(self, levels: NDArray[np.float64]) -> Any:
         at = self._distribution.quantile(torch.as_tensor(np.atleast_1d(levels))[:, None])[:, 0]
-        values = self._decode(at.double().numpy())
-        return values[0] if levels.ndim == 0 else values
+        values = self.decode(at.double().numpy())
+        return one_value(values[0]) if levels.ndim == 0 else values
 
     def _interval(self, levels: NDArray[np.float64]) -> tuple[Any, Any]:
         low, high = self._quantile(levels)
-        return low, high
+        return one_value(low), one_value(high)
 
     @answering
     @doubted
@@ -194,8 +182,8 @@ class Answer(OneVariable):
         probabilities = self.probs() if self.variable.levels else self._atoms()
         if probabilities:
             return max(probabilities, key=lambda level: probabilities[level])
-        grid = self._decode(self.spread(499))
-        return grid[int(np.argmax(self.log_prob(grid)))]
+        grid = self.decode(self.spread(499))
+        return one_value(grid[int(np.argmax(self.log_prob(grid)))])
 
     def _atoms(self) -> dict[Any, float]:
         """The atoms of a spiked variable that can happen: a range leaves out those beyond it."""
@@ -222,7 +210,8 @@ class Answer(OneVariable):
         >>> all(low <= high for low, high in intervals)
         True
         """
-        return highest_density(self, level)
+        found = highest_density(self, level)
+        return found if self.variable.levels else [(one_value(low), one_value(high)) for low, high in found]
 
     @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:
@@ -293,7 +282,7 @@ class Answer(OneVariable):
         return float(self._distribution.mass_at(at)[0, 0])
 
     def decode(self, model: NDArray[np.float64]) -> NDArray[Any]:
-        """Model values in the units of the data.
+        """Model values in the units of the data: numbers, times or levels, whatever texts the column is written in.
 
         Parameters
         ----------
@@ -310,7 +299,7 @@ class Answer(OneVariable):
         >>> len(price.decode(price.spread(20))) == len(price.spread(20))
         True
         """
-        return self._decode(model)
+        return np.asarray(in_units(self._encoding.codec(self.variable.name), np.asarray(model, dtype=np.float64)))
 
     def measure(self, model: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model values as numbers in the units of the data: days since 1970 for times.
@@ -331,6 +320,54 @@ class Answer(OneVariable):
         'f'
         """
         return self._encoding.measure(self.variable.name, model)
+
+    @answering
+    def measured_quantiles(self, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Quantiles as numbers in the units of the data: days since 1970 for times.
+
+        For drawings; :meth:`quantile` gives times as times.
+
+        Parameters
+        ----------
+        levels
+            Numbers between 0 and 1.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> model.given(rooms=6)["price"].measured_quantiles(np.array([0.25, 0.75])).shape
+        (2,)
+        """
+        at = self._distribution.quantile(torch.as_tensor(levels)[:, None])[:, 0]
+        return self.measure(at.double().numpy())
+
+    @answering
+    def measured_cdf(self, values: NDArray[np.float64], *, below: bool = False) -> NDArray[np.float64]:
+        """P(variable <= value) for numbers in the units of the data: days since 1970 for times.
+
+        Parameters
+        ----------
+        values
+            The numbers.
+        below
+            P(variable < value) instead.
+
+        Returns
+        -------
+        array
+
+        Examples
+        --------
+        >>> price = model.given(rooms=6)["price"]
+        >>> bool(np.isclose(price.measured_cdf(np.array([20.0]))[0], price.cdf(20.0)))
+        True
+        """
+        model = self._encoding.codec(self.variable.name).from_measure(np.asarray(values, dtype=np.float64))
+        reached = self.cumulative(model)
+        return reached - [self.mass(value) for value in model] if below else reached
 
     @answering
     @doubted
@@ -359,7 +396,7 @@ class Answer(OneVariable):
         check_room("n", n, 1)
         # By inversion, for levels as well: a code is a quantile of the codes.
         levels = torch.rand(n, generator=generator, dtype=torch.float64)
-        return self._decode(self._distribution.quantile(levels[:, None])[:, 0].double().numpy(), recorded=True)
+        return self._cells(self._distribution.quantile(levels[:, None])[:, 0].double().numpy())
 
     def _moment(self, power: int, centre: float = 0.0) -> float:
         name = self.variable.name
@@ -381,8 +418,9 @@ class Answer(OneVariable):
             raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
         return model
 
-    def _decode(self, model: NDArray[np.float64], *, recorded: bool = False) -> NDArray[Any]:
-        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=recorded))
+    def _cells(self, model: NDArray[np.float64]) -> NDArray[Any]:
+        """Model values as cells of the column: in its precision, and as it writes them."""
+        return np.asarray(self._encoding.decode_column(self.variable.name, model, recorded=True))
 
 
 def as_time(days: float, variable: Variable) -> pd.Timestamp:
@@ -400,12 +438,3 @@ def as_times(days: NDArray[np.float64], variable: Variable) -> pd.DatetimeIndex:
 def single(value: Any) -> bool:
     """Whether this is one value and not a list of them."""
     return isinstance(value, str) or not isinstance(value, Sequence | np.ndarray | pd.Series)
-
-
-def _doubt(probability: float) -> str:
-    doubt = getattr(probability, "doubt", 0.0)
-    return f" ± {doubt:.2g}" if doubt else ""
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -7,6 +7,7 @@ and with their index. What a row gets is what :class:`~anyorder.questions.answer
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.evidence import Missing
 from anyorder.questions.far import note_far_rows
 from anyorder.questions.row_answers import RowAnswers
+from anyorder.support import html
 from anyorder.support.advance import tracked
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
@@ -30,7 +32,8 @@ class RowConditionals:
     """p(... | known cells), for every row of a frame.
 
     Made by :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>` with a frame. Index it by a
-    column that the frame does not know. Ranges and sets are evidence of single questions only: ask those one by one.
+    column; where the frame knows that one, it is asked given the others. Ranges and sets are evidence of single
+    questions only: ask those one by one.
 
     Parameters
     ----------
@@ -71,6 +74,18 @@ class RowConditionals:
     def __repr__(self) -> str:
         return f"p(... | {len(self)} rows of {', '.join(map(str, self._table.columns))})"
 
+    def _repr_html_(self) -> str:
+        schema = self.model.schema
+        names = [variable.name for variable in schema.variables if not variable.indicates]
+        known = [name for name in names if self._known[:, schema.index(name)].any()]
+        others = [name for name in names if name not in known]
+        facts: list[list[object]] = [
+            ["rows", len(self)],
+            ["known", ", ".join(known) or "nothing"],
+            ["can be asked", ", ".join(others) or "any column, given the others"],
+        ]
+        return html.titled("Every row by itself", html.table(["", ""], facts))
+
     def __getitem__(self, name: str) -> RowAnswers:
         """The distributions of one column, one for each row.
 
@@ -90,10 +105,16 @@ class RowConditionals:
         True
         """
         index = self.model.schema.index(name)
+        known_cells = self._known
         if self._known[:, index].any():
-            row = self._table.index[int(self._known[:, index].argmax())]
-            raise UserError(f"{name!r} is given in row {row!r}; leave the column out of the frame to ask for it")
-        values, known = torch.as_tensor(self._values), torch.as_tensor(self._known)
+            warnings.warn(
+                f"{name!r} is a column of the rows as well; it is asked given their other cells",
+                UserWarning,
+                stacklevel=2,
+            )
+            known_cells = self._known.copy()
+            known_cells[:, [index, self.model.schema.pairs.get(index, index)]] = False  # nor is it known to be there
+        values, known = torch.as_tensor(self._values), torch.as_tensor(known_cells)
         features = _features(self.model, values, known, index)
         return RowAnswers(self.model, index, features, self._given, self._table.index)
 

@@ -7,6 +7,7 @@ to :mod:`anyorder.questions.answer`, several to :mod:`anyorder.questions.joint`,
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -22,20 +23,26 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import usual_orders
 from anyorder.questions.answer import Answer
+from anyorder.questions.as_fitted import as_fitted
+from anyorder.questions.case import cells_of_row, known_cells, stated
 from anyorder.questions.comparisons import separated, with_evidence
 from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.drawn_rows import draw_rows
 from anyorder.questions.estimate import Estimate
-from anyorder.questions.evidence import Statement
+from anyorder.questions.evidence import Between, OneOf, Statement
 from anyorder.questions.joint import OrderSpread, log_prob_over, order_spread
 from anyorder.questions.known import Known
 from anyorder.questions.most_probable import MostProbable, completion
 from anyorder.questions.particles import Particles
 from anyorder.questions.ranges import DRAWS, Ranged, event_of
 from anyorder.questions.rules import Rules
+from anyorder.questions.units import one_value, shown_evidence
+from anyorder.support import html
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
+
+MOST_SHOWN = 30  # columns that are listed in a notebook
 
 
 class Conditional:
@@ -78,9 +85,13 @@ class Conditional:
         seed: int = 0,
         rules: Rules | None = None,
         _read: Mapping[str, Statement] | None = None,
+        _row: frozenset[str] = frozenset(),
+        _library: object = "",
     ) -> None:
         self.model = model
-        self.evidence = dict(evidence or {})
+        self.evidence = {name: one_value(said) for name, said in stated(evidence or {}).items()}
+        self._library = _library  # in which drawn rows come
+        self._of_row = _row  # what came as the cells of a row: such a cell may be asked about nevertheless
         self.draws, self.seed = whole("draws", draws, 2), checked_seed(seed)
         check_room("draws", self.draws, model.variables)
         alone, compared = separated(model.encoding, self.evidence)
@@ -99,17 +110,35 @@ class Conditional:
 
     def __repr__(self) -> str:
         asked = ", ".join(self.asked) if self.asked is not None else "..."
-        given = ", ".join(f"{name}={value!r}" for name, value in self.evidence.items())
+        given = ", ".join(f"{name}={_said(value)}" for name, value in self.evidence.items())
         return f"p({asked} | {given})" if given else f"p({asked})"
 
-    def given(self, evidence: Mapping[str, Any] | None = None, /, **more: Any) -> Conditional:
+    def _repr_html_(self) -> str:
+        schema = self.model.schema
+        known = [[shown_evidence(schema, {name: said})] for name, said in self.evidence.items()]
+        known += [[f"rule: {rule}"] for rule in self.rules.rules] if self.rules else []
+        unknown = [name for at, name in enumerate(schema.names) if at not in self._known.values]
+        names = self.asked or [name for name in unknown if not schema[name].indicates]
+        kinds = [[name, schema[name].kind.value] for name in names[:MOST_SHOWN]]
+        kinds += [["", f"and {len(names) - MOST_SHOWN} more"]] if len(names) > MOST_SHOWN else []
+        if not names:
+            return html.titled("Every column is known", html.table([""], known))
+        example = html.code(f"[{names[0]!r}]")
+        return html.titled(
+            "What is known" if known else "Nothing is known yet",
+            html.table([""], known) if known else "",
+            html.titled("What can be asked", html.table(["", ""], kinds)),
+            html.remark(html.Markup(f"one of them by {example}, rows of all by {html.code('.sample(5)')}")),
+        )
+
+    def given(self, evidence: Any = None, /, **more: Any) -> Conditional:
         """Add evidence.
 
         Parameters
         ----------
         evidence, **more
-            By variable, as in :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>`. It replaces
-            what was said about the same variable before.
+            By variable, as in :meth:`TableModel.given <anyorder.modalities.tables.model.TableModel.given>`: a mapping
+            or a row. It replaces what was said about the same variable before; what is unknown in it does not.
 
         Returns
         -------
@@ -121,9 +150,10 @@ class Conditional:
         >>> model.given(rooms=6).given(river="yes")
         p(... | rooms=6, river='yes')
         """
-        added = {**(evidence or {}), **more}
+        added = stated({**known_cells(self.model.schema, evidence), **more})
         read = {name: said for name, said in self._known.statements.items() if name not in added}
-        return self._again(evidence={**self.evidence, **added}, _read=read)
+        row = (self._of_row | cells_of_row(evidence)) - more.keys()
+        return self._again(evidence={**self.evidence, **added}, _read=read, _row=row)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about these variables only; the others are marginalised out.
@@ -198,6 +228,7 @@ class Conditional:
         """This question with something else in it; what is read already need not be read again."""
         kept: dict[str, Any] = {"model": self.model, "evidence": self.evidence, "asked": self.asked}
         kept |= {"draws": self.draws, "seed": self.seed, "rules": self.rules, "_read": self._known.statements}
+        kept |= {"_row": self._of_row, "_library": self._library}
         return Conditional(**(kept | changed))
 
     @answering
@@ -220,9 +251,16 @@ class Conditional:
         True
         """
         index = self.model.schema.index(name)
+        if index in self._known.values and name in self._of_row:
+            warnings.warn(
+                f"{name!r} is known in this row ({_said(self.evidence[name])}); it is asked given the other cells",
+                UserWarning,
+                stacklevel=3,
+            )
+            return self._again(evidence={other: said for other, said in self.evidence.items() if other != name})[name]
         if index in self._known.values:
-            raise UserError(f"{name!r} is given ({self.evidence.get(name, True)!r}); ask for another variable")
-        return self._in_parts(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
+            raise UserError(f"{name!r} is given ({_said(self.evidence.get(name, True))}); ask for another variable")
+        return self._told(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
 
     def _exactly(self, index: int) -> Answer:
         values, known = (part.to(self.model.device) for part in self._row())
@@ -262,12 +300,11 @@ class Conditional:
                 name: self.model.heads.distribution(features[:, schema.index(name)], schema.index(name))
                 for name in wanted
             }
-        return {
-            name: self._in_parts(Answer(schema[name], self.model.encoding, law), name) for name, law in laws.items()
-        }
+        return {name: self._told(Answer(schema[name], self.model.encoding, law), name) for name, law in laws.items()}
 
-    def _in_parts(self, answer: Answer, name: str) -> Answer:
-        """An answer that knows how to ask the parts of the model, if it was fitted in folds."""
+    def _told(self, answer: Answer, name: str) -> Answer:
+        """An answer that knows its evidence, and how to ask the parts of the model if it was fitted in folds."""
+        answer.given = shown_evidence(self.model.schema, self.evidence)
         if folds(self.model) > 1:
             answer.parts = lambda: [part[name] for part in self.by_parts()]
         return answer
@@ -509,7 +546,7 @@ class Conditional:
         return self._ranged.rows(n, self.seed)
 
     @answering
-    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> pd.DataFrame:
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False) -> Any:
         """Draw rows jointly: evidence as given, asked variables drawn, others left out.
 
         Of one variable, ``conditional[name].sample`` is cheaper. To complete the rows of a table, use
@@ -527,6 +564,7 @@ class Conditional:
         Returns
         -------
         DataFrame
+            Of the library of the frame that the model was fitted to.
 
         Examples
         --------
@@ -537,7 +575,15 @@ class Conditional:
         n, seed = whole("n", n, 0), checked_seed(seed)
         check_room("n", n, self.model.variables)
         rows, known = self._ranged.rows(n, seed) if self.ranged else self._row()
-        return self._known.as_given(draw_rows(self.model, rows, known, self.asked, n, seed, holes=holes))
+        drawn = self._known.as_given(draw_rows(self.model, rows, known, self.asked, n, seed, holes=holes))
+        return as_fitted(drawn, self._library, self.model.schema)
 
     def _row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
         return self._known.row()
+
+
+def _said(value: Any) -> str:
+    """Evidence as it would be typed."""
+    if isinstance(value, pd.Timestamp):
+        return str(value.date() if value == value.normalize() else value)
+    return str(value) if isinstance(value, Between | OneOf | datetime.date) else repr(value)

@@ -18,6 +18,8 @@ import numpy as np
 from jaxtyping import Float
 from numpy.typing import NDArray
 
+from anyorder.support import html
+
 EXACT = "exact"
 
 
@@ -105,6 +107,12 @@ class Estimate(float):
         return f"{self.value:.6g} ± {self.error:.2g} ({method}{own})"
 
     __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        if not self.error:
+            return html.Markup(f"<b>{self.value:.6g}</b>")
+        said, _, how = repr(self).partition(" (")
+        return html.with_remark(html.Markup(f"<b>{html.escaped(said)}</b>"), how.removesuffix(")"))
 
     def __reduce__(self) -> Any:  # a copy keeps the errors: a bare float's own copy would lose them
         return Estimate, (self.value, self.standard_error, self.method, self.doubt)

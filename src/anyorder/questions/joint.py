@@ -24,7 +24,7 @@ from anyorder.questions.estimate import Estimate, weighted_mean
 from anyorder.questions.particles import Particles
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OrderSpread:
     """The log-probability of the same values along several orders, in nats: how much an answer depends on the order.
 
@@ -45,6 +45,11 @@ class OrderSpread:
     """
 
     log_probs: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        least, most = min(self.log_probs), max(self.log_probs)
+        average = f"log p {self.average:.4g} on average"
+        return f"OrderSpread({len(self.log_probs)} orders: {average}, {least:.4g} .. {most:.4g})"
 
     @property
     def average(self) -> float:

@@ -26,6 +26,8 @@ from anyorder.distributions.base import Distribution
 from anyorder.distributions.region import Region
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.query import Query
+from anyorder.questions.units import shown_cell
+from anyorder.support import html
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Space
 
@@ -36,7 +38,7 @@ CANDIDATES = 5  # of a number, after each beginning
 ROUNDS = 10  # of improvements, one variable at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MostProbable:
     """The most probable completion that was found.
 
@@ -61,6 +63,21 @@ class MostProbable:
     row: Mapping[str, Any]
     log_prob: float
     exact: bool
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={shown_cell(value)}" for name, value in self.row.items())
+        return f"MostProbable({values}; log p = {self.log_prob:.4g}, {self._how})"
+
+    @property
+    def _how(self) -> str:
+        return "the best for certain" if self.exact else "the best one found"
+
+    def _repr_html_(self) -> str:
+        return html.titled(
+            "Most probable together",
+            html.table(["", ""], [[name, shown_cell(value)] for name, value in self.row.items()]),
+            html.remark(f"log p = {self.log_prob:.4g} nats, {self._how}"),
+        )
 
 
 def completion(

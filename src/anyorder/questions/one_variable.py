@@ -86,7 +86,8 @@ class OneVariable(ABC):
         Returns
         -------
         value, or an array for a list
-            For the rows of a frame a Series, or a DataFrame with a column for each level of a list.
+            Numbers and times as such, also where the column holds texts such as "$1,204.50". For the rows of a frame
+            a Series, or a DataFrame with a column for each level of a list.
 
         Examples
         --------

@@ -33,13 +33,16 @@ from anyorder.support.randomness import drawn_seed
 from anyorder.support.threads import answering
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Particles:
     """Weighted draws: rows of model values in which ``known`` holds the exact evidence and the drawn variables."""
 
     values: Float[Tensor, "draws variables"]
     known: Bool[Tensor, " variables"]
     log_weights: Float[Tensor, " draws"]
+
+    def __repr__(self) -> str:
+        return f"Particles({len(self.values)} weighted draws of {int(self.known.sum())} variables)"
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -108,7 +108,7 @@ class RangedAnswer(Answer):
         each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(points)).numpy()
         each = each * np.exp(self._log_slope(points))[:, None]
         weights = self._weights()
-        units = self._decode(points).astype(np.float64)
+        units = self.decode(points).astype(np.float64)
         draws = np.random.default_rng(0).multinomial(len(weights), np.full(len(weights), 1 / len(weights)), RESAMPLES)
         again = units[np.argmax((draws * weights) @ each.T, axis=1)]
         method = f"densest of {GRID} points, {self.method}, error by {RESAMPLES} resamples"
@@ -199,7 +199,7 @@ class RangedAnswer(Answer):
     @answering
     def _sample(self, n: int, generator: torch.Generator) -> Any:
         check_room("n", n, 1)
-        return self._decode(self._mixture.draws(n, generator).numpy(), recorded=True)
+        return self._cells(self._mixture.draws(n, generator).numpy())
 
     @answering
     def spread(self, count: int, left_out: float = 0.001) -> NDArray[np.float64]:

@@ -23,12 +23,15 @@ from anyorder.model import AnyOrderModel
 from anyorder.questions.answer import as_times
 from anyorder.questions.highest_density import fine_levels
 from anyorder.questions.one_variable import OneVariable, check_order
+from anyorder.questions.units import in_units, shown
+from anyorder.support import html
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Codec
 from anyorder.variables.schema import Kind, Variable
 
 NUMBERS_AT_ONCE = 1 << 21  # of one intermediate array: rows times levels, draws or quantiles
+MOST_ROWS = 10  # that are shown in a notebook
 GRID = 499  # quantiles among which the densest point is looked for, as for a single answer
 
 
@@ -78,6 +81,27 @@ class RowAnswers(OneVariable):
 
     def __repr__(self) -> str:
         return f"RowAnswers({self.variable.name}: {len(self)} rows)"
+
+    def _repr_html_(self) -> str:
+        first = self._labels[:MOST_ROWS]
+        some = RowAnswers(self._model, self._index, self._features[:MOST_ROWS], pd.DataFrame(index=first), first)
+        variable = self.variable
+        if variable.levels and variable.kind is not Kind.ATOMS:
+            shares = some._masses()
+            names = ["row", "most probable", "", ""]
+            lines: list[list[object]] = [
+                [label, shown(variable, variable.levels[at]), html.bar(float(own[at])), f"{own[at]:.3f}"]
+                for label, at, own in zip(first, shares.argmax(axis=1).tolist(), shares, strict=True)
+            ]
+        else:
+            names = ["row", "median", "90 % in"]
+            columns = [some.quantile(level) for level in (0.5, 0.05, 0.95)]
+            lines = [
+                [label, shown(variable, middle), f"{shown(variable, low)} .. {shown(variable, high)}"]
+                for label, middle, low, high in zip(first, *columns, strict=True)
+            ]
+        more = html.remark(f"and {len(self) - MOST_ROWS} rows more") if len(self) > MOST_ROWS else ""
+        return html.titled(f"{variable.name} in every row", html.table(names, lines, [len(names) - 1]), more)
 
     def _probs(self) -> Any:
         names = list(self.variable.atoms or self.variable.levels)
@@ -263,8 +287,10 @@ class RowAnswers(OneVariable):
         return means
 
     def _decoded(self, values: NDArray[np.float64], *, recorded: bool = False) -> pd.Series:
-        """Model values in the units of the data; ``recorded``: in the precision in which they came."""
-        return self._model.encoding.decode_column(self.variable.name, values, recorded=recorded)
+        """Model values in the units of the data; ``recorded``: as cells of the column, in its precision and form."""
+        if recorded:
+            return self._model.encoding.decode_column(self.variable.name, values, recorded=True)
+        return in_units(self._codec, np.asarray(values, dtype=np.float64)).rename(self.variable.name)
 
     def _encoded(self, values: Any) -> NDArray[np.float64]:
         """Model values, one for each row, of one value or a column."""

@@ -91,6 +91,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
             missingness=self.missingness,
             engine=None if self.engine == "auto" else self.engine,  # "auto" is its default, which config may override
             config=self.config,
+            progress=False,
         )
         self.empty_features_ = np.isin(names, self.model_.schema.empty)
         # An empty frame of their kind, or None: says in which form new rows are to be given.

@@ -106,7 +106,7 @@ class AnyOrderDensity(DensityMixin, TableEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         _, table = self._read(X, reset=False)
-        return np.asarray(self.model_.log_prob(table, unseen=self.unseen), dtype=np.float64)
+        return np.asarray(self.model_.log_prob(table, unseen=self.unseen, progress=False), dtype=np.float64)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`: nats per row, so folds of different size compare.

@@ -126,9 +126,9 @@ class AnyOrderImputer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         given, table = self._read(X, reset=False)
         if self.sample_posterior:
-            filled = self.model_.fill(table, draws=1, seed=self._seed(), unseen=self.unseen)[0]
+            filled = self.model_.fill(table, draws=1, seed=self._seed(), unseen=self.unseen, progress=False)[0]
         else:
-            filled = self.model_.fill(table, unseen=self.unseen)
+            filled = self.model_.fill(table, unseen=self.unseen, progress=False)
         for name in table.columns[self.empty_features_]:
             if self.keep_empty_features:
                 filled[name] = _without_values(filled[name])

@@ -1,7 +1,7 @@
 """Telling how far a long answer is, without handing a bar through every function on the way.
 
-A loop over parts of its rows is :func:`tracked`; whoever started the work may be watching (:func:`watched`). Only the
-outermost loop of a thread tells, so that the loops inside it do not begin to count anew.
+A loop over parts of its rows is :func:`tracked`; whoever started the work may be watching (:func:`watched`). A loop
+inside another one tells how far that one is within its part, so that nothing begins to count anew.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def watched(watch: Watch | None) -> Iterator[None]:
         _now.watch = before
 
 
+def is_watched() -> bool:
+    """Whether someone watches the loops of this thread."""
+    return _now.watch is not None
+
+
 def tracked(parts: Iterable[slice], total: int) -> Iterator[slice]:
     """The parts of ``total`` rows one by one; once a part is worked off, its rows count as done."""
     watch = _now.watch
@@ -40,6 +45,21 @@ def tracked(parts: Iterable[slice], total: int) -> Iterator[slice]:
         yield from parts
         return
     for part in parts:
-        with watched(None):
+        first, last = int(part.start), min(int(part.stop), total)
+        with watched(_inside(watch, first, last, total)):
             yield part
-        watch(min(int(part.stop), total), total)
+        watch(last, total)
+
+
+def _inside(watch: Watch, first: int, last: int, total: int) -> Watch:
+    """What a loop over one part tells, as rows of the whole; one that begins anew is heard where it gets further."""
+    reached = first
+
+    def further(done: int, of: int) -> None:
+        nonlocal reached
+        now = first + (last - first) * done // max(of, 1)
+        if reached < now < last:
+            reached = now
+            watch(now, total)
+
+    return further

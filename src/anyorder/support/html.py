@@ -6,6 +6,7 @@ import html
 from collections.abc import Sequence
 
 INK, SOFT, GRID, BLUE = "#22303c", "#66727d", "#e4e9ed", "#2f6f9f"
+# Text that stands on no colour of ours has none: a notebook may be dark.
 CELL = f"padding:2px 10px 2px 0;border-bottom:1px solid {GRID};vertical-align:top"
 
 
@@ -32,9 +33,7 @@ def table(names: Sequence[str], rows: Sequence[Sequence[object]], numeric: Seque
 
     head = f"<thead>{row(names, 'th')}</thead>" if any(names) else ""
     body = "".join(row(cells, "td") for cells in rows)
-    return Markup(
-        f'<table style="border-collapse:collapse;font-size:90%;color:{INK}">{head}<tbody>{body}</tbody></table>'
-    )
+    return Markup(f'<table style="border-collapse:collapse;font-size:90%">{head}<tbody>{body}</tbody></table>')
 
 
 def bar(share: float, width: int = 120) -> Markup:
@@ -61,9 +60,17 @@ def columns(heights: Sequence[float], width: int = 120, height: int = 24) -> Mar
 def titled(title: object, *parts: object) -> Markup:
     """A title in bold and the parts below it."""
     inside = "".join(f"<div>{escaped(part)}</div>" for part in parts)
-    return Markup(
-        f'<div style="color:{INK}"><div style="font-weight:600;margin:4px 0">{escaped(title)}</div>{inside}</div>'
-    )
+    return Markup(f'<div><div style="font-weight:600;margin:4px 0">{escaped(title)}</div>{inside}</div>')
+
+
+def with_remark(text: object, said: object) -> Markup:
+    """A text and a remark beside it."""
+    return Markup(f"{escaped(text)} {remark(said)}" if said else escaped(text))
+
+
+def code(text: object) -> Markup:
+    """A piece of code."""
+    return Markup(f"<code>{escaped(text)}</code>")
 
 
 def remark(text: object) -> Markup:

@@ -6,6 +6,7 @@ Matplotlib is an extra and is imported only when a picture is asked for.
 from __future__ import annotations
 
 import io
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,11 +49,24 @@ def require_matplotlib() -> None:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure outside pyplot: no global state, nothing to close, no display needed."""
+    """A figure outside pyplot: no global state, nothing to close, no display needed; a notebook shows it."""
     require_matplotlib()
+    return _picture()(figsize=(width, height), layout="constrained", facecolor="white")
+
+
+@cache
+def _picture() -> type[Figure]:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    class Picture(Figure):
+        """Shown by a notebook without pyplot, which would otherwise have to be asked to."""
+
+        def _repr_png_(self) -> bytes:
+            content = io.BytesIO()
+            self.savefig(content, dpi=96, format="png")
+            return content.getvalue()
+
+    return Picture
 
 
 def style(axes: Axes) -> None:

@@ -13,7 +13,8 @@ both are given which cells are missing: a row is never surprising for its holes 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ from anyorder.model.leave_out import folds
 from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.model.sampling import draws
 from anyorder.query import Query
+from anyorder.questions.units import shown_cell
+from anyorder.support import html
 from anyorder.support.advance import tracked
 from anyorder.support.checks import whole
 from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
@@ -41,7 +44,7 @@ ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
 ROUNDING = 1e-5  # nats by which equal rows may differ, as they are computed beside other ones
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Anomaly:
     """One surprising cell, as listed by :meth:`TableModel.anomalies
     <anyorder.modalities.tables.model.TableModel.anomalies>`.
@@ -75,6 +78,65 @@ class Anomaly:
     expected: Any
     probability: float
     surprise: float
+
+    def __repr__(self) -> str:
+        instead = f"{shown_cell(self.value)} where {shown_cell(self.expected)} was expected"
+        return f"Anomaly(row {self.row!r}, {self.column}: {instead}, p = {self.probability:.2g})"
+
+
+class Anomalies(list[Anomaly]):
+    """The most surprising cells of a table, the least probable first: a list that is also a table.
+
+    Made by :meth:`TableModel.anomalies <anyorder.modalities.tables.model.TableModel.anomalies>`.
+
+    Parameters
+    ----------
+    found
+        The cells.
+
+    Examples
+    --------
+    >>> model.anomalies(held_out, top=3).to_frame().columns.tolist()
+    ['row', 'column', 'value', 'expected', 'probability', 'surprise']
+    """
+
+    def __init__(self, found: Iterable[Anomaly] = ()) -> None:
+        super().__init__(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line for each cell.
+
+        Returns
+        -------
+        DataFrame
+
+        Examples
+        --------
+        >>> odd = model.anomalies(held_out, top=3).to_frame()
+        >>> len(odd), odd["probability"].is_monotonic_increasing
+        (3, True)
+        """
+        names = [field.name for field in fields(Anomaly)]
+        columns = {name: [getattr(one, name) for one in self] for name in names}
+        # Values of different columns stand below each other: they stay what they are.
+        mixed = {name: pd.Series(columns.pop(name), dtype=object) for name in ("row", "value", "expected")}
+        return pd.DataFrame({**columns, **mixed})[names].infer_objects()
+
+    def __repr__(self) -> str:
+        return "[" + ",\n ".join(map(repr, self)) + "]"
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return html.titled("No known cell to look at")
+        lines = [
+            [one.row, one.column, shown_cell(one.value), shown_cell(one.expected), f"{one.probability:.2g}"]
+            for one in self
+        ]
+        return html.titled(
+            "The least probable cells, given the rest of their rows",
+            html.table(["row", "column", "value", "expected", "probability"], lines, [4]),
+            html.remark("An unlikely cell is not a wrong one. As a table: .to_frame()"),
+        )
 
 
 def cell_scores(
@@ -125,7 +187,7 @@ def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse
     return cell_scores(model, frame, unseen)[0]
 
 
-def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> list[Anomaly]:
+def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> Anomalies:
     """The ``top`` cells least probable given the rest of their rows, the least probable first."""
     top = whole("top", top)
     each, raw = _raw_scores(model, frame, unseen)
@@ -139,7 +201,7 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
     order = np.lexsort([-np.nan_to_num(nats.to_numpy()).ravel(), rank.ravel()])[: min(top, int(tail.count().sum()))]
     rows, columns = np.unravel_index(order, tail.shape)
     if not len(rows):
-        return []
+        return Anomalies()
     names = [tail.columns[column] for column in columns]
     # The expected value of a cell is what would be filled in there: each ranked cell in its own copy of its row.
     blanked = frame.iloc[rows].reset_index(drop=True)
@@ -150,7 +212,7 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
     for parts, whose in unseen_parts(model, frame.iloc[rows]):
         filled = fill_point(parts, blanked.iloc[whose], unseen)
         expected |= {position: filled[names[position]].iloc[at] for at, position in enumerate(whose.tolist())}
-    return [
+    return Anomalies(
         Anomaly(
             row=_plain(frame.index[row]),
             column=name,
@@ -160,7 +222,7 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
             surprise=float(nats.iloc[row, column]),
         )
         for position, (row, column, name) in enumerate(zip(rows.tolist(), columns.tolist(), names, strict=True))
-    ]
+    )
 
 
 def _without_the_wrong(

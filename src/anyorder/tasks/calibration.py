@@ -24,6 +24,7 @@ from jaxtyping import Float, Int
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
+from anyorder.support import html
 from anyorder.support.checks import check_level, checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
@@ -31,6 +32,7 @@ from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
+MOST_SHOWN = 30  # columns that are listed in a notebook
 KEPT = 8  # numbers for each hidden cell, of which a row has one at least
 
 
@@ -69,6 +71,25 @@ class Calibration:
     def __repr__(self) -> str:
         shown = ", ".join(f"{level:.0%}: {self.share(level)[0]:.3f}" for level in self.levels)
         return f"Calibration({len(self.cells.row)} hidden cells; coverage {shown})"
+
+    def _repr_html_(self) -> str:
+        overall: list[list[object]] = []
+        for level in self.levels:
+            share, error = self.share(level)
+            overall.append([f"{level:.0%}", f"{share:.1%} ± {error:.1%}", html.bar(share)])
+        lines = [
+            [name, len(some), f"{self.share(0.9, some)[0]:.0%}", f"{self.cells.log_prob[some].mean():.3f}"]
+            for group, name, some in self._groups()
+            if group == "variable"
+        ]
+        more = html.remark(f"and {len(lines) - MOST_SHOWN} columns more: .table()") if len(lines) > MOST_SHOWN else ""
+        return html.titled(
+            f"How often intervals hold, over {len(self.cells.row)} hidden cells",
+            html.table(["interval of", "holds", ""], overall, [0, 1]),
+            html.table(["column", "cells", "90 % holds", "mean log p"], lines[:MOST_SHOWN], [1, 2, 3]),
+            more,
+            html.remark("A calibrated model holds as often as it says; ± is one standard error over rows."),
+        )
 
     @cached_property
     def pit(self) -> Float[np.ndarray, " cells"]:

@@ -29,13 +29,14 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_probs
 from anyorder.query import Query
+from anyorder.support import html
 from anyorder.tasks.hidden_cells import random_known
 from anyorder.variables.encoding import Unseen
 
 ORDERS = (1, 2, 4, 8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coherence:
     """How far answers depend on the order of asking, in nats per row.
 
@@ -73,6 +74,25 @@ class Coherence:
     gap_error: float
     gap_size: float
     gain: dict[int, tuple[float, float]]
+
+    def __repr__(self) -> str:
+        facts = f"the order changes log p by {self.spread:.3f} nats, by {self.left:.3f} averaged over opposite orders"
+        return f"Coherence({self.rows} rows: {facts}; gap {self.gap:.3f} ± {self.gap_error:.3f})"
+
+    def _repr_html_(self) -> str:
+        lines = [
+            ["log p of a row differs from order to order by", f"{self.spread:.3f}"],
+            ["averaged over opposite orders, by", f"{self.left:.3f}"],
+            ["the ratio of marginals is off by", f"{self.gap:.3f} ± {self.gap_error:.3f}"],
+        ]
+        for orders, (gain, error) in self.gain.items():
+            if orders > 1:
+                lines.append([f"averaging over {orders} orders gains", f"{gain:.3f} ± {error:.3f}"])
+        return html.titled(
+            f"How far answers depend on the order of asking, on {self.rows} rows",
+            html.table(["", "nats per row"], lines, [1]),
+            html.remark("A model that never contradicts itself has zeros throughout."),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, as the command line prints them.

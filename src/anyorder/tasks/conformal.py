@@ -31,6 +31,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.questions.answer import Answer
 from anyorder.questions.conditional import Conditional
+from anyorder.support import html
 from anyorder.support.checks import check_level, checked_seed
 from anyorder.tasks.calibration import LEVELS
 from anyorder.tasks.hidden_cells import has_order, random_known, score_hidden_cells
@@ -39,7 +40,7 @@ from anyorder.variables.missingness import of_columns
 from anyorder.variables.schema import Kind, Variable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conformal:
     """A model with the depths of held-out cells, from which levels with a guaranteed coverage are read.
 
@@ -72,6 +73,21 @@ class Conformal:
     depth: Float[np.ndarray, " cells"]
     by_known: bool = False
     given: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        columns = len(np.unique(self.variable))
+        given = "" if self.given is None else f", given {', '.join(self.given) or 'nothing'}"
+        return f"Conformal({len(self.depth)} held-out cells of {columns} columns{given})"
+
+    def _repr_html_(self) -> str:
+        table = self.adjusted_levels()
+        lines = [
+            [f"{each:.3f}" if isinstance(each, float) else each for each in line] for line in table.to_numpy(object)
+        ]
+        return html.titled(
+            f"{len(self.depth)} held-out cells: the level that the model has to take for the one asked for to hold",
+            html.table([str(name) for name in table.columns], lines, range(1, len(table.columns))),
+        )
 
     def interval(self, evidence: Mapping[str, Any], name: str, level: float = 0.9) -> tuple[Any, Any]:
         """The adjusted central interval of a number or time; everything it can be if there are too few held-out cells.

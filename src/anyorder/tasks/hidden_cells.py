@@ -27,7 +27,7 @@ from anyorder.support.threads import answering
 from anyorder.variables.schema import Kind, Variable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HiddenCellScores:
     """One entry per scored cell. ``row`` counts the rows of the masks.
 
@@ -44,6 +44,9 @@ class HiddenCellScores:
     crps: Float[np.ndarray, " cells"]
     rarity: Float[np.ndarray, " cells"]
     ordered: Bool[np.ndarray, " cells"]
+
+    def __repr__(self) -> str:
+        return f"HiddenCellScores({len(self.row)} cells)"
 
     def pit(self, seed: int) -> Float[np.ndarray, " cells"]:
         """The randomised probability integral transform."""

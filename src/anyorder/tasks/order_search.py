@@ -37,7 +37,7 @@ from anyorder.training.rows import encoded_rows
 QUERIES = 512  # for the search, and as many to report the gain
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LearnedOrder:
     """``order`` lists the variables as they are to be answered. ``gain``: nats per query over the order the search
     began with, on rows the search did not see; ``search_gain``: on those it did, which flatters.
@@ -50,6 +50,10 @@ class LearnedOrder:
     search_gain: float
     proposals: int
     accepted: int
+
+    def __repr__(self) -> str:
+        gain = f"gains {self.gain:.3g} ± {self.standard_error:.2g} nats a query"
+        return f"LearnedOrder({', '.join(self.names)}; {gain})"
 
     @property
     def worth_it(self) -> bool:

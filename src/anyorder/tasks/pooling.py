@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from anyorder.errors import UserError
+from anyorder.support import html
 from anyorder.support.checks import inside
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pooled:
     """The result of one analysis on several filled tables, pooled entry by entry. Made by :func:`anyorder.pool`.
 
@@ -66,6 +67,18 @@ class Pooled:
     tables: int
     complete_degrees_of_freedom: float = np.inf
     names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        found = zip(self.estimate.tolist(), self.standard_error.tolist(), strict=True)
+        each = [f"{value:.4g} ± {error:.2g}" for value, error in found]
+        each = [f"{name} {text}" for name, text in zip(self.names, each, strict=True)] if self.names else each
+        return f"Pooled({', '.join(each[:6])}{', ...' if len(each) > 6 else ''}; over {self.tables} tables)"
+
+    def _repr_html_(self) -> str:
+        table = self.table()
+        names = ["", *map(str, table.columns)]
+        lines = [[label, *(f"{each:.4g}" for each in line)] for label, *line in table.itertuples()]
+        return html.titled(f"Pooled over {self.tables} filled tables", html.table(names, lines, range(1, len(names))))
 
     @property
     def variance(self) -> Float[np.ndarray, " entries"]:

@@ -1,4 +1,4 @@
-"""A progress bar for long work: what is running, how good it is, how long it will still take at most."""
+"""What a fit says of itself in words: what is going on, how long it takes at most, what going on gains."""
 
 from __future__ import annotations
 
@@ -6,57 +6,51 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from anyorder.training.forecast import expected_gain
+from anyorder.support.bars import clock, long_work
+from anyorder.training.forecast import NOTICEABLE, expected_gain
 from anyorder.training.loop import Progress as Training
 from anyorder.training.loop import Watch
 
 
 @contextmanager
-def training_bar(show: bool, left: Callable[[], float] | None = None) -> Iterator[Watch | None]:
-    """A bar on standard error that a trainer keeps up to date; nothing where ``show`` is False.
+def training_bar(
+    show: bool | None, left: Callable[[], float] | None = None, doing: str = "training"
+) -> Iterator[Watch | None]:
+    """A line that a trainer keeps up to date; None where nobody would see it.
 
     ``left`` tells the seconds that are left, where the trainer is one of several.
     """
-    if not show:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[score]}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("training", total=1.0, score="", left="")
+    with long_work(doing, show, part=True) as bar:
 
         def watch(progress: Training, spent: float) -> None:
-            score = f"held-out {progress.validation:.3f} nats (best {progress.best:.3f}), step {progress.step}"
-            gain = expected_gain(progress.history, 0.0)
-            score += "" if gain is None else f", {gain:+.3f} expected of as long again"
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
             seconds = left() if left else progress.seconds * (1 - spent) / max(spent, 1e-6)
-            shown = f"at most {_clock(seconds)} left" if math.isfinite(seconds) else ""
-            bar.update(task, completed=min(spent, 1.0), score=score, left=shown)
+            shown = f"{clock(seconds)} left at most" if math.isfinite(seconds) else f"step {progress.step}"
+            bar.tell(spent, left=shown, words=_gain(progress))
 
-        yield watch
+        bar.tell(0.0)  # what is going on can be seen before there is anything to say of it
+        yield watch if bar.shown else None
 
 
 @contextmanager
-def trees_bar(show: bool, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error that counts the variables whose trees are grown."""
-    if not show:
-        yield lambda: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("growing trees", total=total)
-        yield lambda: bar.advance(task)
+def columns_bar(show: bool | None, doing: str, columns: int, sets: int = 1) -> Iterator[Callable[[], None]]:
+    """A line that counts columns, in each of several sets; one call more for each that is done."""
+    with long_work(doing, show, part=True) as bar:
+        done = 0
+
+        def advance() -> None:
+            nonlocal done
+            done += 1
+            of_set = f", set {min((done - 1) // columns + 1, sets)} of {sets}" if sets > 1 else ""
+            words = f"{doing}: {(done - 1) % columns + 1} of {columns} columns{of_set}"
+            bar.tell(done / max(columns * sets, 1), doing=words)
+
+        yield advance
 
 
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(int(max(seconds, 0.0)), 60)
-    return f"{minutes}:{rest:02d}"
+def _gain(progress: Training) -> str:
+    """What training as long again would gain, in nats per cell."""
+    gain = expected_gain(progress.history, 0.0)
+    if gain is None:
+        return ""
+    return f"as long again: {gain:+.2f} nats a cell" if gain > NOTICEABLE else "hardly gains any more"

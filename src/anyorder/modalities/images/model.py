@@ -32,13 +32,16 @@ from anyorder.support.memory import check_room
 MOST_LEVELS = 256  # of a pixel, which is a byte
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Moment:
     """A picture on its way: ``picture`` counts where ``known``; ``expected`` is what is known, or else expected."""
 
     picture: Pictures
     known: Bool[np.ndarray, "*shape"]
     expected: Float[np.ndarray, "*shape"]
+
+    def __repr__(self) -> str:
+        return f"Moment({int(self.known.sum())} of {self.known.size} values known)"
 
 
 class ImageModel(FittedModel):

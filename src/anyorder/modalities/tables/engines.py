@@ -72,7 +72,7 @@ def fit_engine(job: Job) -> Fitted:
 
 def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], *, trees: bool) -> Fitted:
     """The members that the engine names, quick ones first, and their blend; those there are once it is to ``stop``."""
-    with training_bar(job.run.progress, _left(job)) as watch:
+    with training_bar(job.run.progress, _left(job), "trying encodings") as watch:
         table = _table(job) if race is None else race.decide(watch)
     members: list[Member] = []
     if engine == "auto" and not stop() and (lines := linear_member(job, table, stop)) is not None:
@@ -84,7 +84,7 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
         members.append(tree_member(job, table, job.budget.left * (MOST_FOR_TREES if race else 1.0), stop))
     trainers: list[Trainer] = []
     if race is not None:
-        with training_bar(job.run.progress, _left(job)) as watch:
+        with training_bar(job.run.progress, _left(job), "training networks") as watch:
             trainers = race.train(watch)
         parts = [one.finish().cpu() for one in trainers]
         members.insert(0, Member("neural", parts, parts))

@@ -20,6 +20,7 @@ from anyorder.modalities.tables.fingerprint import fingerprint
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
+from anyorder.questions.as_fitted import library_of
 from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.threads import torch_threads
@@ -49,7 +50,7 @@ def fit(
     resume: bool = False,
     log: str | Path | None = None,
     tensorboard: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     device: str = "auto",
 ) -> TableModel:
     """Fit one model to a table; afterwards ask it any conditional question.
@@ -89,7 +90,8 @@ def fit(
     log, tensorboard
         A file to which the training curve is written, one JSON object a line; a folder for TensorBoard.
     progress
-        A bar with the time left, on standard error.
+        How far it is, in a line: None for one on a terminal or in a notebook once two seconds have passed, True for one
+        anywhere (where there is no terminal, a line now and then), False for none.
     device
         ``"auto"`` takes a graphics processor where there is one.
 
@@ -135,6 +137,7 @@ def fit(
         data={
             "rows": len(table),
             "columns": [str(name) for name in table.columns],
+            **({"library": library} if (library := library_of(frame)) else {}),
             "fingerprint": fingerprint(table),
         },
         arguments={"seed": run.seed, **arguments},

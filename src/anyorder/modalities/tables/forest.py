@@ -21,7 +21,7 @@ from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.protocols import protocols
 from anyorder.training.blending import Member
-from anyorder.training.progress import trees_bar
+from anyorder.training.progress import columns_bar
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
@@ -53,7 +53,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
         return AnyOrderModel(table.encoding, network, own, protocol).eval()
 
-    with trees_bar(job.run.progress, (sets if folds > 1 else 1 + sets) * len(heads)) as advance:
+    with columns_bar(job.run.progress, "growing trees", len(heads), sets if folds > 1 else 1 + sets) as advance:
         if folds > 1:
             clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []

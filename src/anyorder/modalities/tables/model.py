@@ -7,8 +7,11 @@ from typing import Any
 
 from anyorder.errors import UserError
 from anyorder.modalities.card import still_improving
+from anyorder.modalities.tables.shown import model_html
 from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.variables.encoding import Unseen
+
+MOST_NAMED = 12  # columns that are named in one line
 
 
 class TableModel(TableTasks):
@@ -22,8 +25,17 @@ class TableModel(TableTasks):
     noun = "a table"
 
     def __repr__(self) -> str:
-        state = still_improving(self.card)
-        return f"TableModel({len(self.schema)} variables: {', '.join(self.schema.names)}{state and '; ' + state})"
+        state, names = still_improving(self.card), self.columns
+        listed = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+        return f"TableModel({len(names)} columns: {listed}{state and '; ' + state})"
+
+    def _repr_html_(self) -> str:
+        return model_html(self.given(rules=[]), self.card)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns, in the order of the table."""
+        return [variable.name for variable in self.schema.variables if not variable.indicates]
 
     def update(
         self,
@@ -33,7 +45,7 @@ class TableModel(TableTasks):
         seed: int = 0,
         config: Mapping[str, Any] | None = None,
         unseen: Unseen = "refuse",
-        progress: bool = False,
+        progress: bool | None = None,
     ) -> TableModel:
         """Another model, which has learned from new rows as well; this one stays as it is.
 
@@ -57,7 +69,7 @@ class TableModel(TableTasks):
         unseen
             ``"missing"`` takes a level that was never seen for an unknown cell; ``"refuse"`` is an error.
         progress
-            A bar on standard error.
+            How far it is, as for :func:`anyorder.fit`.
 
         Returns
         -------

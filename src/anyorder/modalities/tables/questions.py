@@ -17,6 +17,7 @@ from anyorder.errors import UserError
 from anyorder.modalities.face import FittedModel
 from anyorder.questions.ask import reply_to
 from anyorder.questions.batch import RowConditionals
+from anyorder.questions.case import cells_of_row, known_cells
 from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
@@ -24,6 +25,7 @@ from anyorder.questions.information import mutual_information
 from anyorder.questions.most_probable import MostProbable
 from anyorder.questions.row_log_probs import row_log_probs
 from anyorder.questions.rules import Rules, parse_rules
+from anyorder.support.bars import told_by_rows
 from anyorder.variables.encoding import Unseen
 
 if TYPE_CHECKING:
@@ -35,7 +37,12 @@ class TableQuestions(FittedModel):
 
     @overload
     def given(
-        self, evidence: Mapping[str, Any] | None = None, /, *, rules: Sequence[str] | None = None, **more: Any
+        self,
+        evidence: Mapping[str, Any] | pd.Series[Any] | None = None,
+        /,
+        *,
+        rules: Sequence[str] | None = None,
+        **more: Any,
     ) -> Conditional: ...
 
     @overload
@@ -52,9 +59,10 @@ class TableQuestions(FittedModel):
         ----------
         evidence, **more
             What is known, by column: a value, a range (``Between(30, 40)`` or ``"30..40"``), a set (``OneOf("a",
-            "b")``), or ``MISSING``. A mapping is needed only for names that are no Python identifiers, and for a column
-            that is called "rules". Or a frame (pandas, polars), each row of which is evidence of its own and a missing
-            cell unknown; its rows are answered without rules.
+            "b")``), or ``MISSING``; what is NaN or None is not known. A mapping is needed only for names that are no
+            Python identifiers, and for a column that is called "rules". A row, such as ``frame.iloc[0]``, is evidence
+            too: one of its columns may be asked given the others. Or a frame (pandas, polars), each row of which is
+            evidence of its own and a missing cell unknown; its rows are answered without rules.
         rules
             Rules between number columns that hold, such as ``["price > rooms"]``: linear comparisons and equations.
             None for those that the model was fitted with, an empty list for none.
@@ -70,6 +78,8 @@ class TableQuestions(FittedModel):
         >>> low, high = price.quantile([0.05, 0.95])
         >>> low < price.mean() < high
         True
+        >>> model.given(held_out.iloc[0].drop("price"))["price"].mean() > 0
+        True
         >>> model.given(held_out[["rooms", "river"]])["price"].interval(0.9).columns.tolist()
         ['low', 'high']
         """
@@ -79,7 +89,9 @@ class TableQuestions(FittedModel):
             if rules:
                 raise UserError("rules are for one question at a time; for the rows of a frame use fill(rules=...)")
             return RowConditionals(self.core, evidence)
-        return Conditional(self.core, {**(evidence or {}), **more}, rules=self._rules(rules))
+        row = cells_of_row(evidence) - more.keys()
+        known = {**known_cells(self.schema, evidence), **more}
+        return Conditional(self.core, known, rules=self._rules(rules), _row=row, _library=self._library)
 
     def asking(self, *names: str) -> Conditional:
         """Ask about some columns without evidence: p(names). The other columns are marginalised out.
@@ -100,7 +112,7 @@ class TableQuestions(FittedModel):
         >>> model.asking("rooms", "price").sample(3, seed=0).columns.tolist()
         ['rooms', 'price']
         """
-        return Conditional(self.core, asked=names, rules=self._rules(None))
+        return Conditional(self.core, asked=names, rules=self._rules(None), _library=self._library)
 
     def __getitem__(self, name: str) -> Any:
         """The marginal distribution of one column.
@@ -178,7 +190,14 @@ class TableQuestions(FittedModel):
         return self.given(read.evidence).using(draws=draws, seed=seed).prob(read.values)
 
     def log_prob(
-        self, frame: Any, given: Any = None, *, orders: int | None = None, seed: int = 0, unseen: Unseen = "refuse"
+        self,
+        frame: Any,
+        given: Any = None,
+        *,
+        orders: int | None = None,
+        seed: int = 0,
+        unseen: Unseen = "refuse",
+        progress: bool | None = None,
     ) -> Any:
         """The log-likelihood of every row, in nats and in the units of the data.
 
@@ -199,6 +218,8 @@ class TableQuestions(FittedModel):
             Decides the orders.
         unseen
             ``"missing"`` takes a level that was never seen in training for an unknown cell; ``"refuse"`` is an error.
+        progress
+            How far it is, as for :func:`anyorder.fit`.
 
         Returns
         -------
@@ -212,12 +233,11 @@ class TableQuestions(FittedModel):
         True
         """
         frame = frame_or_file(frame, self.schema.missing)
-        scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
+        with told_by_rows("scoring rows", progress):
+            scores = row_log_probs(self.core, as_pandas(frame), given, orders=orders, seed=seed, unseen=unseen)
         return like_input(scores, frame)["log_prob"]
 
-    def sample(
-        self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None
-    ) -> pd.DataFrame:
+    def sample(self, n: int = 1, seed: int = 0, *, holes: bool = False, rules: Sequence[str] | None = None) -> Any:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -234,6 +254,7 @@ class TableQuestions(FittedModel):
         Returns
         -------
         DataFrame
+            Of the library of the frame that the model was fitted to, pandas or polars.
 
         Examples
         --------
@@ -243,7 +264,8 @@ class TableQuestions(FittedModel):
         >>> bool((drawn["price"] > 6 * drawn["rooms"]).all())
         True
         """
-        return self.given(rules=rules).sample(n, seed=seed, holes=holes)
+        with told_by_rows("drawing rows"):
+            return self.given(rules=rules).sample(n, seed=seed, holes=holes)
 
     def most_probable(
         self, given: Mapping[str, Any] | None = None, columns: str | Sequence[str] | None = None
@@ -309,6 +331,11 @@ class TableQuestions(FittedModel):
         """
         names = [column_names("one", one), column_names("other", other)]
         return mutual_information(self.given(given).using(draws=draws, seed=seed), *names)
+
+    @property
+    def _library(self) -> object:
+        """The library of the frame that the model was fitted to, where that is not pandas."""
+        return self.card.get("data", {}).get("library", "")
 
     def _rules(self, texts: Sequence[str] | None) -> Rules | None:
         """These rules, or those that the model was fitted with."""

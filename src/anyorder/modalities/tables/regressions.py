@@ -12,7 +12,7 @@ from anyorder.model import AnyOrderModel, layout_of
 from anyorder.protocols import protocols
 from anyorder.training.blending import Member
 from anyorder.training.linear import linear_head
-from anyorder.training.progress import trees_bar
+from anyorder.training.progress import columns_bar
 from anyorder.training.trees.options import Clock
 from anyorder.training.trees.regressing import fit_regressions
 
@@ -22,7 +22,7 @@ def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[
     deadline = None if math.isinf(seconds) else time.monotonic() + seconds
     heads = [linear_head(head) for head in table.heads()]
     folds = range(len(job.folds))
-    with trees_bar(job.run.progress, len(heads)) as advance:
+    with columns_bar(job.run.progress, "boosting regressions", len(heads)) as advance:
         networks = fit_regressions(
             heads,
             layout_of(table.encoding.schema, heads),

@@ -16,10 +16,11 @@ from anyorder.errors import UserError
 from anyorder.modalities.tables.fingerprint import warn_if_fitted_on
 from anyorder.modalities.tables.questions import TableQuestions, column_names
 from anyorder.questions.batch import RowConditionals
-from anyorder.tasks.acquisition.case import known_cells
+from anyorder.questions.case import known_cells
+from anyorder.support.bars import told_by_rows
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, next_question
-from anyorder.tasks.anomalies import Anomaly, anomalies, surprise
+from anyorder.tasks.anomalies import Anomalies, anomalies, surprise
 from anyorder.tasks.calibration import Calibration, calibrate
 from anyorder.tasks.coherence import Coherence, coherence
 from anyorder.tasks.compression import compress_table, decompress_table
@@ -113,6 +114,7 @@ class TableTasks(TableQuestions):
         *,
         unseen: Unseen = "refuse",
         rules: Sequence[str] | None = None,
+        progress: bool | None = None,
     ) -> Any:
         """Fill the unknown cells of a table; known cells come back as they are.
 
@@ -132,6 +134,8 @@ class TableTasks(TableQuestions):
         rules
             Rules between number columns that every filled row obeys, as in :meth:`given
             <anyorder.modalities.tables.model.TableModel.given>`.
+        progress
+            How far it is, as for :func:`anyorder.fit`.
 
         Returns
         -------
@@ -147,9 +151,10 @@ class TableTasks(TableQuestions):
         """
         frame = frame_or_file(frame, self.schema.missing)
         table = as_pandas(frame)
-        if draws is None:
-            return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
-        filled = fill_draws(self.core, table, draws, seed, unseen, self._rules(rules))
+        with told_by_rows("filling rows", progress):
+            if draws is None:
+                return like_input(fill_point(self.core, table, unseen, self._rules(rules)), frame)
+            filled = fill_draws(self.core, table, draws, seed, unseen, self._rules(rules))
         return [like_input(one, frame) for one in filled]
 
     def predict(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
@@ -177,7 +182,8 @@ class TableTasks(TableQuestions):
         >>> bool((prices - held_out["price"]).abs().mean() < held_out["price"].std())
         True
         """
-        return self._others(frame, column, unseen)[column].best()
+        with told_by_rows("predicting rows"):
+            return self._others(frame, column, unseen)[column].best()
 
     def predict_proba(self, frame: Any, column: str, *, unseen: Unseen = "refuse") -> Any:
         """The probability of every level of one column in every row, given the known cells of the others.
@@ -197,7 +203,8 @@ class TableTasks(TableQuestions):
         >>> sorted(model.predict_proba(held_out, "river").columns)
         ['no', 'yes']
         """
-        return self._others(frame, column, unseen)[column].probs()
+        with told_by_rows("predicting rows"):
+            return self._others(frame, column, unseen)[column].probs()
 
     def _others(self, frame: Any, column: str, unseen: Unseen) -> RowConditionals:
         """What the other columns say, row by row."""
@@ -309,9 +316,10 @@ class TableTasks(TableQuestions):
         (3, 4)
         """
         frame = frame_or_file(frame, self.schema.missing)
-        return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
+        with told_by_rows("scoring cells"):
+            return like_input(surprise(self.core, as_pandas(frame), unseen), frame)
 
-    def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> list[Anomaly]:
+    def anomalies(self, frame: Any, top: int = 10, *, unseen: Unseen = "refuse") -> Anomalies:
         """The cells least probable given the rest of their rows: typing errors, broken sensors, rare cases.
 
         An unlikely cell is not a wrong one; look at what the model expected instead.
@@ -327,8 +335,9 @@ class TableTasks(TableQuestions):
 
         Returns
         -------
-        list of Anomaly
-            Row, column, value, what was expected and how surprising the value is.
+        Anomalies
+            A list of :class:`~anyorder.tasks.anomalies.Anomaly`: row, column, value, what was expected and how
+            surprising the value is. Its ``to_frame`` makes a DataFrame of it.
 
         Examples
         --------
@@ -337,7 +346,8 @@ class TableTasks(TableQuestions):
         >>> model.anomalies(odd, top=1)[0].column
         'price'
         """
-        return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
+        with told_by_rows("scoring cells"):
+            return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
 
     def coherence(self, frame: Any, seed: int = 0, *, unseen: Unseen = "refuse") -> Coherence:
         """How much answers depend on the order in which variables are asked for, and what averaging over orders gains.

@@ -74,7 +74,7 @@ def update(
     seed: int = 0,
     config: Mapping[str, Any] | None = None,
     unseen: Unseen = "refuse",
-    progress: bool = False,
+    progress: bool | None = None,
 ) -> TableModel:
     """Another model, which has learned from new rows as well; the given one stays as it is.
 

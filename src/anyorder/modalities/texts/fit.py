@@ -34,7 +34,7 @@ def fit_text(
     resume: bool = False,
     log: str | Path | None = None,
     tensorboard: str | Path | None = None,
-    progress: bool = False,
+    progress: bool | None = None,
     device: str = "auto",
 ) -> TextModel:
     """Fit one model to a corpus; afterwards fill, continue, score and draw texts.
@@ -58,7 +58,8 @@ def fit_text(
     config, checkpoint, resume, log, tensorboard
         As in :func:`anyorder.fit`; options are those of :class:`~anyorder.modalities.texts.options.TextOptions`.
     progress
-        A bar with the time left, on standard error.
+        How far it is, in a line: None for one on a terminal or in a notebook once two seconds have passed, True for one
+        anywhere (where there is no terminal, a line now and then), False for none.
     device
         ``"auto"`` takes a graphics processor where there is one.
 

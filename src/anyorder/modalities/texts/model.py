@@ -33,7 +33,7 @@ from anyorder.support.memory import check_room
 from anyorder.tasks.compression import compress_text, decompress_text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Filling:
     """One way to fill the holes of a text.
 
@@ -45,6 +45,9 @@ class Filling:
     confidence: tuple[float, ...]
     nats: float
     holes: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Filling({self.text!r}, {len(self.holes)} positions filled, log p = {self.nats:.4g})"
 
 
 class TextModel(FittedModel):

@@ -26,7 +26,7 @@ class Forest(Protocol):
         groups: Sequence[Int[np.ndarray, " some"]],
         ends: Sequence[int],
     ) -> list[Float[np.ndarray, "some scores"]]:
-        """Of each group of rows, the scores from one of the ``ends`` to the next."""
+        """The scores of each group of rows, from one of the ``ends`` to the next."""
 
 
 def forest(trees: TreeArrays, score: Int[np.ndarray, " trees"], scores: int) -> Forest:

@@ -124,7 +124,7 @@ class Masks:
         groups: Sequence[Int[np.ndarray, " some"]],
         ends: Sequence[int],
     ) -> list[Float[np.ndarray, "some scores"]]:
-        """Of each group of rows only the scores from one of the ``ends`` to the next: other trees are not asked."""
+        """Only the scores of each group of rows from one of the ``ends`` to the next: other trees are not asked."""
         places = self.columns.places(inputs)
         left, differ = self._shared(places) if len(places) else (self.all_leaves, places)
         found = []

@@ -62,7 +62,7 @@ class Walked:
         groups: Sequence[Int[np.ndarray, " some"]],
         ends: Sequence[int],
     ) -> list[Float[np.ndarray, "some scores"]]:
-        """Of each group of rows, the scores from one of the ``ends`` to the next."""
+        """The scores of each group of rows, from one of the ``ends`` to the next."""
         # Those few trees for which there are no masks are all asked.
         own = zip(groups, pairwise(ends), strict=True)
         return [self.scores(inputs[rows])[:, start:end] for rows, (start, end) in own]

@@ -80,7 +80,7 @@ class Setup:
         return Setup(**{**kept, **tuples})
 
 
-@dataclass
+@dataclass(repr=False)
 class Interview:
     """Questions to one case about some target, with costs, a budget and a rule when to stop.
 
@@ -114,6 +114,10 @@ class Interview:
     draws: int = DRAWS
     seed: int = 0
     turns: list[Turn] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        turns = f"{len(self.turns)} turn{'' if len(self.turns) == 1 else 's'} so far"
+        return f"Interview(about {', '.join(self.setup.about)}: {turns})"
 
     @cached_property
     def measurements(self) -> Measurements:

@@ -25,6 +25,7 @@ from anyorder.questions.gains import Gain, Goal, answered, expected_gains, paire
 from anyorder.questions.information import joint_entropy
 from anyorder.questions.particles import Particles
 from anyorder.questions.uncertainty import uncertainty_named
+from anyorder.support import html
 from anyorder.support.checks import inside, whole
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.variables.schema import Group
@@ -40,7 +41,7 @@ LEAST_SHARE = 0.01  # the same for the other rewards, of the uncertainty now
 OUTER_DRAWS, INNER_DRAWS = 16, 16  # of a look two steps ahead
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """One measurement: the columns it tells, what it costs, and what it is expected to tell.
 
@@ -59,6 +60,10 @@ class Candidate:
     contradiction: float = 0.0
     ahead: Estimate | None = None
     cost_ahead: float | None = None
+
+    def __repr__(self) -> str:
+        worth = "" if self.worth else ", not worth it"
+        return f"Candidate({self.name}: gain {float(self.gain):.3g} ± {self.gain.error:.2g}, cost {self.cost:g}{worth})"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -132,6 +137,21 @@ class NextQuestion:
             return f"NextQuestion(stop: {self.stop})"
         gain = float(self.candidates[0].gain if self.together is None else self.together)
         return f"NextQuestion({' and '.join(self.chosen)}: {gain:.3g} {self.unit} about {', '.join(self.about)})"
+
+    def _repr_html_(self) -> str:
+        top = max((float(one.gain) for one in self.candidates), default=0.0) or 1.0
+        lines = [
+            [
+                one.name,
+                html.bar(float(one.gain) / top),
+                f"{float(one.gain):.3g} ± {one.gain.error:.2g}",
+                f"{one.cost:g}",
+            ]
+            for one in self.candidates
+        ]
+        advice = f"Ask next: {' and '.join(self.chosen)}" if self.chosen else f"Ask nothing more: {self.stop}"
+        names = ["", f"tells about {', '.join(self.about)}", self.unit, "cost"]
+        return html.titled(advice, html.table(names, lines, [2, 3]) if lines else "")
 
     def table(self) -> pd.DataFrame:
         """The candidates as a frame, best first.

@@ -34,6 +34,10 @@ class Notation(ABC):
     def write(self, value: float) -> str:
         """The text for a number, rounded to what the notation can say."""
 
+    def shown(self, value: float) -> str:
+        """The text for a number that was computed, such as a mean: without digits that say nothing."""
+        return self.write(value)
+
     @property
     @abstractmethod
     def meaning(self) -> str:

@@ -37,6 +37,7 @@ SHORT = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "Mio": 1e6
 SAME_LENGTH = 7
 """Groups of digits that are all of this length or longer, and never the same, are phone numbers and not amounts."""
 MOST_PLACES = 12
+SHOWN = 5  # digits of a computed number, where a column has now more, now fewer
 
 _PARTS = re.compile(
     rf"(?P<open>\()?\s*(?P<minus>[+{MINUS}])?\s*(?P<prefix>[^\d\s.,()+{MINUS}{APOSTROPHES}][^\d()+{MINUS}]{{0,4}}?)??\s*"
@@ -185,6 +186,9 @@ class NumberNotation(Notation):
         if self.negative == "$-":
             return f"{self.prefix}{self.minus}{body}{suffix}"
         return f"{self.minus}{self.prefix}{body}{suffix}"
+
+    def shown(self, value: float) -> str:
+        return self.write(value if self.fixed else float(f"{value:.{SHOWN}g}"))
 
     def _grouped(self, whole: str) -> str:
         if not self.thousands:
