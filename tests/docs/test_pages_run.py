@@ -1,8 +1,9 @@
-"""The code of the how-to pages runs, from the first block of a page to the last."""
+"""The code of the tutorial and of the how-to pages runs, from the first block of a page to the last."""
 
 from __future__ import annotations
 
 import re
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -16,6 +17,10 @@ import anyorder.modalities.tables.fit
 import anyorder.sklearn.base
 
 DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+
+import tutorial_example  # noqa: E402 (it stands outside the package)
+
 HOW_TO = sorted((DOCS / "how_to").glob("*.md"))
 QUICK = {
     "folds": 2,
@@ -71,6 +76,27 @@ def test_the_code_of_a_how_to_page_runs(page: Path) -> None:
         assert "](../" in page.read_text(encoding="utf-8"), f"{page.name} has neither code nor a link to a page with it"
         return
     assert run(page) < SECONDS
+
+
+@pytest.mark.data
+@pytest.mark.usefixtures("quick")
+def test_the_tutorial_runs(data_dir: Path) -> None:
+    """Its commands and its code, in their order; the prose between them stays as it is."""
+    try:
+        tutorial_example.write_titanic(data_dir, Path("titanic.csv"))
+    except FileNotFoundError:
+        pytest.skip("the folder of shared data has no titanic.csv.gz")
+    page = tutorial_example.PAGE.read_text(encoding="utf-8")
+    again = tutorial_example.run(page)
+    assert tutorial_example.BLOCK.sub("", again) == tutorial_example.BLOCK.sub("", page)
+    for picture in re.findall(r"images/(tutorial_\w+\.png)", page):
+        assert Path(picture).stat().st_size > 5_000
+        assert (tutorial_example.IMAGES / picture).is_file()
+
+
+def test_what_the_tutorial_prints_is_put_into_the_page() -> None:
+    page = "A page.\n\n```python\nx = 2\n```\n\n```python\nprint(x + 1)\n```\n\n```text\nold\n```\n\nIts end.\n"
+    assert tutorial_example.run(page) == page.replace("old", "3")
 
 
 def test_a_block_that_fails_is_seen(tmp_path: Path) -> None:
