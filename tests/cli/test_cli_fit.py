@@ -94,7 +94,7 @@ def test_an_interrupted_fit_says_what_it_kept(
             path.write_bytes(b"saved")
 
     monkeypatch.setattr("anyorder.modalities.tables.fit.fit", lambda frame, **_: Fitted())
-    result = run(capsys, "fit", table, "-o", str(tmp_path / "m.anyorder"), "--json")
+    result = run(capsys, "fit", table, "-o", str(tmp_path / "m.anyorder"), "--json", "--no-summary")
     assert result.err == "anyorder: note: interrupted: kept the best of 31 steps\n"
     json.loads(result.out)
 

@@ -116,7 +116,7 @@ def test_checkpoints_and_curves_that_cannot_be_written_cost_no_model(
 
     monkeypatch.setattr(Trainer, "run", limited)
     notes = run(capsys, *f"{FIT} m.anyorder --checkpoint run --log log.jsonl".split()).err
-    assert notes.count("anyorder: note:") == notes.count("\n") >= 2
+    assert notes.count("anyorder: note:") == notes.count("\n") - 1 >= 2  # and the line about what is read
     assert "checkpoint' could not be written (cannot write" in notes and "'log.jsonl' could not be written" in notes
     assert not list(folder.glob("run/*.checkpoint")) and (folder / "log.jsonl").read_text() == ""
     assert ao.load("m.anyorder")["a"].mean() > 0
@@ -175,7 +175,7 @@ def test_a_full_disk_of_checkpoints_and_curves_costs_no_model(folder: Path, caps
     with mounted(folder / "disk", "size=8k"):
         line = f"{FIT} m.anyorder --checkpoint disk/run --log disk/log.jsonl"
         notes = run(capsys, *line.split()).err
-    assert notes.count("anyorder: note:") == notes.count("\n") >= 1
+    assert notes.count("anyorder: note:") == notes.count("\n") - 1 >= 1
     assert "No space left on device); training goes on" in notes
     assert ao.load("m.anyorder")["a"].mean() > 0
 

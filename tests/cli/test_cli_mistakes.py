@@ -28,7 +28,7 @@ from commands import refused
         (["fit", "{table}", "-o", "m.anyorder", "--resume"], "--checkpoint"),
         (["fit", "{table}", "-o", "no/such/m.anyorder"], "no/such"),
         (["fit", "{table}", "-o", "m.anyorder", "--minutes", "0"], "--minutes"),
-        (["fit", "{table}"], "-o"),
+        (["fit", "-"], "-o MODEL"),
         (["fit", "{table}", "-o", "m.anyorder", "--config", "nowhere.toml"], "'nowhere.toml' does not exist"),
         (["fit", "{table}", "-o", "m.anyorder", "--checkpoint", "{table}"], "--checkpoint needs a folder"),
         (["fit", "{table}", "-o", "m.anyorder", "--tensorboard", "{table}"], "--tensorboard needs a folder"),

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 
-from anyorder.cli.demos.report import Picture, Section, write_report
 from anyorder.cli.demos.tables import LABEL, Experiment, Gaussian, prepare
+from anyorder.cli.report import Picture, Section, write_report
 from anyorder.support import plotting
 
 

@@ -17,6 +17,7 @@ import typer
 from anyorder.errors import UserError
 from anyorder.support.installed import version_of
 from anyorder.support.visible import visible
+from anyorder.variables.hints import for_commands
 
 app = typer.Typer(
     name="anyorder",
@@ -113,7 +114,7 @@ def _remarks() -> Callable[..., None]:
     said: set[str] = set()
 
     def remark(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        text = " ".join(str(message).split())
+        text = for_commands(" ".join(str(message).split()))
         if issubclass(category, UserWarning) and text not in said:
             said.add(text)
             sys.stderr.write(f"anyorder: note: {visible(text)}\n")

@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyorder.cli import show
 from anyorder.cli.column_options import BoundTexts, Dropped, Kinds, LevelTexts, column_arguments
 from anyorder.cli.configuration import read_configuration
-from anyorder.cli.files import read_frame
+from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Missing, RuleTexts, TableFile
+from anyorder.cli.paths import check_writable
 from anyorder.cli.signatures import spelled_out
-from anyorder.cli.training_run import TrainingRun
+from anyorder.cli.training_run import TableRun
+from anyorder.errors import UserError
 from anyorder.support.interrupt import deferred_once_begun
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from anyorder.modalities.tables.model import TableModel
+    from anyorder.tasks.summary import Summary
+
+
+FEW_CELLS, FIRST, USUAL = 40_000, 0.5, 2.0
+"""Minutes for a table of fewer cells, where more hardly gains anything (a fit says if it would), and for others."""
 
 
 @spelled_out
@@ -32,10 +49,18 @@ def fit(
         typer.Option(help="ignore (the default), or joint: model which cells are missing too", show_default=False),
     ] = None,
     rule: RuleTexts = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="HTML", help="write what was found as one page, with pictures")
+    ] = None,
+    no_summary: Annotated[
+        bool, typer.Option("--no-summary", help="do not say at the end what tells about what in the table")
+    ] = False,
     *,
-    run: TrainingRun,
+    run: TableRun,
 ) -> None:
     """Fit one model to a table: every column becomes a variable that can be asked for or conditioned on."""
+    implied, run = run.out is None, run.beside(table)
+    check_writable(report)
     arguments, options = read_configuration(run.config)
     given = {"missingness": missingness, "engine": engine, "rules": rule}
     arguments.update({name: value for name, value in given.items() if value is not None})
@@ -43,8 +68,74 @@ def fit(
         both = isinstance(value, dict) and isinstance(arguments.get(name), dict)
         arguments[name] = {**arguments[name], **value} if both else value
     frame = read_frame(table, arguments.get("missing", ()))
+    if run.minutes is None and not {"minutes", "training"} & {*arguments, *options}:
+        arguments["minutes"] = FIRST if frame.size < FEW_CELLS else USUAL
+    if implied:
+        check_replaceable(run.place, [str(name) for name in frame.columns])
     from anyorder.modalities.tables.fit import fit as fit_table
 
-    with deferred_once_begun():  # once training has begun, no signal costs what was trained before it is saved
+    # Once training has begun, no signal costs what was trained before it is saved.
+    with deferred_once_begun(), nullcontext() if run.as_json else _remarks():
         model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
-        run.finish(model, {"rows": len(frame), "variables": len(model.schema.names)})
+        run.save(model)
+    facts: dict[str, Any] = {"rows": len(frame), "variables": len(model.schema.names)}
+    summary = None if no_summary and report is None else _summary(model, frame, run.place, table)
+    if summary is not None and report is not None:
+        from anyorder.cli.fit_report import write_fit_report
+        from anyorder.data.tables import understand_table
+
+        understood = {
+            name: arguments[name] for name in ("kinds", "missing", "drop", "bounds", "levels") if name in arguments
+        }
+        write_fit_report(report, model, frame, understand_table(frame, **understood)[1], summary, title=table.name)
+        facts["report"] = str(report)
+    told = None if no_summary else summary
+    run.tell(model, facts, None if told is None else {"summary": told.to_json()})
+    if told is not None and not run.as_json:
+        typer.echo(f"\n{told}")
+
+
+def check_replaceable(path: Path, columns: Sequence[str]) -> None:
+    """Refuse to write over a file that the user did not name, unless it is an earlier model of this table."""
+    if not path.exists():
+        return
+    try:
+        own = load_table_model(path).card.get("data", {}).get("columns")
+    except UserError:
+        own = None
+    if not own:
+        raise UserError(f"{str(path)!r} is there already and is not a model of a table: name a file with -o MODEL")
+    others = [name for name in own if name not in columns]
+    if others:
+        raise UserError(
+            f"{str(path)!r} is there already, a model of another table (with a column {others[0]!r}): "
+            "name a file with -o MODEL"
+        )
+
+
+@contextmanager
+def _remarks() -> Iterator[None]:
+    """Within, what the library logs is written to standard error, a line each."""
+    logger, handler = logging.getLogger("anyorder"), logging.Handler()
+    handler.emit = lambda record: show.remark(record.getMessage())  # type: ignore[method-assign]
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.removeHandler(handler)
+
+
+def _summary(model: TableModel, frame: pd.DataFrame, place: Path, table: Path) -> Summary | None:
+    """The summary; None, with a note, where it cannot be had: the model is saved already, and is what counts."""
+    from anyorder.modalities.tables.summary import summary_of
+
+    try:
+        return summary_of(model, frame, model_file=str(place), table_file=str(table))
+    except KeyboardInterrupt:
+        show.note("interrupted: the model is saved, but there is no summary")
+    except Exception as error:  # noqa: BLE001 (whatever it is, it must not make a fit that went well look like a failure)
+        show.note(f"the model is saved, but there is no summary: {error or type(error).__name__}")
+    return None

@@ -41,7 +41,7 @@ def check_picture(path: Path | None, *, exact: bool = False) -> None:
 FOLDERS = ("checkpoint", "tensorboard")
 """The parameters that name folders to be written into."""
 
-WRITTEN = ("out", "plot", "intervals", "strip", "film", "log", "transcript")
+WRITTEN = ("out", "plot", "intervals", "strip", "film", "log", "transcript", "report")
 """The parameters of commands that name files to be written; whatever else is a path is read."""
 
 

@@ -30,14 +30,18 @@ def in_a_line(answer: Answer, axis: list[float]) -> str:
         likely = sorted(answer.probs().items(), key=lambda pair: -pair[1])[:MOST_LEVELS]
         bars = (f"{level} {probability:.0%} {'━' * round(12 * probability)}" for level, probability in likely)
         return "  ".join(bars).rstrip()
-    # The outermost cells hold all that lies beyond them.
-    heights = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0)
     low, middle, high = (show.number(value) for value in answer.quantile([0.05, 0.5, 0.95]))
-    return f"|{spark(heights.tolist())}| {middle} (90 % in {low} .. {high})"
+    return f"|{spark(heights(answer, axis))}| {middle} (90 % in {low} .. {high})"
 
 
-def spark(heights: list[float]) -> str:
+def heights(answer: Answer, axis: list[float]) -> list[float]:
+    """The probability in each cell between the edges; the outermost cells hold all that lies beyond them."""
+    found: list[float] = np.diff(answer.cumulative(np.array(axis)), prepend=0.0, append=1.0).tolist()
+    return found
+
+
+def spark(shown: list[float]) -> str:
     """Heights as a line of blocks; only a height of almost nothing is blank."""
-    top = max(heights, default=0.0)
-    steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in heights]
+    top = max(shown, default=0.0)
+    steps = [0 if top <= 0 or height < 0.002 * top else max(1, round(8 * height / top)) for height in shown]
     return "".join(BLOCKS[step] for step in steps)

@@ -7,15 +7,15 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from anyorder.cli import show
 from anyorder.cli.options import Json
-from anyorder.cli.paths import check_folder, check_writable
+from anyorder.cli.paths import check_apart, check_folder, check_writable
 from anyorder.errors import UserError
 from anyorder.support.atomic import WriteError
 from anyorder.support.interrupt import deferred_interrupt
@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 class TrainingRun:
     """Where a run writes, how long it may take, and how it goes on after a stop."""
 
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="MODEL", help="where to write the model")]
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="MODEL", help="where to write the model")]
     minutes: Annotated[
-        float | None, typer.Option(help="time budget (2 for a table, else 10, if not given)", show_default=False)
+        float | None,
+        typer.Option(help="time budget (if not given 2 for a table, 0.5 for a short one, else 10)", show_default=False),
     ] = None
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the run (0 if not given)", show_default=False)] = None
     config: Annotated[
@@ -70,17 +71,32 @@ class TrainingRun:
             "progress": sys.stderr.isatty() and not self.as_json,
         }
 
+    @property
+    def place(self) -> Path:
+        """Where the model is written."""
+        assert self.out is not None  # every command has one before it works
+        return self.out
+
     def finish(self, model: FittedModel, facts: Mapping[str, Any]) -> None:
         """Save the model, and print what it was fitted to and how training went."""
+        self.save(model)
+        self.tell(model, facts)
+
+    def save(self, model: FittedModel) -> None:
+        """Save the model, and say so if training was interrupted."""
         self._save(model)
-        training, scores = model.card.get("training", {}), model.card.get("scores", {})
+        training = model.card.get("training", {})
         if training.get("interrupted"):
             kept = f"the best of {training['steps']} steps" if training.get("steps") else "the trees grown so far"
             show.note(f"interrupted: kept {kept}")
-        result = {"model": str(self.out), **facts}
+
+    def tell(self, model: FittedModel, facts: Mapping[str, Any], further: Mapping[str, Any] | None = None) -> None:
+        """Print what a model was fitted to and how training went; ``further`` facts in JSON only."""
+        training, scores = model.card.get("training", {}), model.card.get("scores", {})
+        result = {"model": str(self.place), **facts}
         result |= {name: training.get(name) for name in ("seconds", "steps")}
         if self.as_json:
-            show.print_json({**result, "card": model.card})
+            show.print_json({**result, **(further or {}), "card": model.card})
         else:
             score = f"{show.number(show.plain(scores.get('held_out')))} ({scores.get('unit', 'nats')})"
             show.print_facts({**result, "score": score})
@@ -90,15 +106,43 @@ class TrainingRun:
         with deferred_interrupt() as interrupt:  # a signal that comes now must not cost the model
             interrupt.requested = False  # one that ended training is done with
             try:
-                model.save(self.out)
+                model.save(self.place)
             except (OSError, WriteError) as error:
-                reason = str(error) if isinstance(error, WriteError) else f"cannot write {str(self.out)!r}: {error}"
-                if (where := _saved_elsewhere(model, self.out.name)) is not None:
+                reason = str(error) if isinstance(error, WriteError) else f"cannot write {str(self.place)!r}: {error}"
+                if (where := _saved_elsewhere(model, self.place.name)) is not None:
                     raise UserError(f"{reason}; the model is in {str(where)!r}: move it from there") from error
                 again = f"; give --resume with --checkpoint {self.checkpoint} to get it" if self.checkpoint else ""
                 raise UserError(
                     f"{reason}; nor could it be saved in the folder for temporary files or in the current one{again}"
                 ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRun(TrainingRun):
+    """A run that can do without a place for its model: the table has one."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--out",
+            metavar="MODEL",
+            help="where to write the model (beside the table, as data.anyorder for data.csv, if not given)",
+            show_default=False,
+        ),
+    ] = None
+
+    def beside(self, table: Path) -> Self:
+        """This run, with its model beside the table where it was told no other place."""
+        if self.out is not None:
+            return self
+        if str(table) == "-":
+            raise UserError("a table from standard input has no name: say where the model goes with -o MODEL")
+        stem = table.with_suffix("") if table.suffix.lower() == ".gz" else table
+        named = replace(self, out=stem.with_suffix(".anyorder"))
+        written = {name: getattr(named, name) for name in ("out", "config", "checkpoint", "log", "tensorboard")}
+        check_apart({"table": table, **written})
+        return named
 
 
 def _saved_elsewhere(model: FittedModel, name: str) -> Path | None:

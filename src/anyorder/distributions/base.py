@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -51,7 +52,7 @@ class Distribution(ABC):
         """P(X = value): 0 everywhere on a line without atoms."""
         if self.discrete:
             return self.log_prob(value).exp()
-        shape = torch.broadcast_shapes(value.shape, self.shape)
+        shape = np.broadcast_shapes(value.shape, self.shape)  # that of torch imports a computer algebra system
         return torch.zeros(shape, dtype=value.dtype, device=value.device)
 
     def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:

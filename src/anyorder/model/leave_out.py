@@ -7,6 +7,8 @@ have said of a row that is new to it, so that a row's own strangeness is not hid
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from anyorder.errors import UserError
 from anyorder.model.any_order import AnyOrderModel, layout_of
 
@@ -26,9 +28,22 @@ def leave_out(model: AnyOrderModel, fold: int) -> AnyOrderModel:
     if fold not in network.folds or fold < 0:
         raise UserError(f"no part of this model has left out fold {fold!r:.80}; it was fitted in {folds(model)}")
     kept = [number for number, own in enumerate(network.folds) if own == fold]
-    widths = _widths(model, len(network.folds))
+    return parts_alone(model, kept, len(network.folds))
+
+
+def part_count(model: AnyOrderModel) -> int:
+    """How many parts the blend has; 1 where the model is no blend."""
+    layout = model.network.layout
+    while len(layout.members) == 1:
+        (layout,) = layout.members
+    return max(len(layout.members), 1)
+
+
+def parts_alone(model: AnyOrderModel, kept: Sequence[int], parts: int) -> AnyOrderModel:
+    """A view that shares all weights and answers with some of so many ``parts`` alone."""
+    widths = _widths(model, parts)
     heads = [model.heads.of(variable).only(kept, widths) for variable in range(model.variables)]
-    view = network.only(kept, layout_of(model.schema, heads))
+    view = model.network.only(kept, layout_of(model.schema, heads))
     return AnyOrderModel(model.encoding, view, heads, model.protocol).eval()
 
 

@@ -191,6 +191,21 @@ def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unsee
     """The ``top`` cells least probable given the rest of their rows, the least probable first."""
     top = whole("top", top)
     each, raw = _raw_scores(model, frame, unseen)
+    return least_probable(model, frame, each, raw, top, unseen)
+
+
+def least_probable(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    each: Float[np.ndarray, "rows variables"],
+    raw: Float[np.ndarray, "rows variables"],
+    top: int,
+    unseen: Unseen = "refuse",
+) -> Anomalies:
+    """The ``top`` least probable cells, by the surprise and the tail probability that the model has for each of them.
+
+    Both are NaN where a cell is unknown.
+    """
     raw = _without_the_wrong(model, frame, raw, SPARE * top, unseen)
     if folds(model) > 1:
         known = ~np.isnan(raw)

@@ -13,7 +13,8 @@ rows of (the sum of the row's deviations)^2, divided by the number of cells.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from anyorder.support import html
 from anyorder.support.checks import check_level, checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.tasks.hidden_cells import HiddenCellScores, random_known, score_hidden_cells
+from anyorder.tasks.unseen_rows import Judge
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import of_columns
 
@@ -245,8 +247,13 @@ def calibrate(
     repeats: int = 1,
     levels: tuple[float, ...] = LEVELS,
     unseen: Unseen = "refuse",
+    by: Iterable[Judge] | None = None,
 ) -> Calibration:
-    """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row."""
+    """Hide cells of rows that were not used in training and see where they fall; ``repeats`` masks for every row.
+
+    ``by``: parts of the model, and the rows that each of them has not learned from; the whole model and all rows, if
+    it is not given.
+    """
     seed, repeats = checked_seed(seed), whole("repeats", repeats)
     check_room("repeats", repeats, KEPT * len(frame), "hide the cells of each row less often")
     for level in levels:
@@ -256,10 +263,14 @@ def calibrate(
     if not observed.any():
         raise UserError("the table has no known cell to score the model on")
     rng = np.random.default_rng(seed)
+    judges = [(model, np.arange(len(values)))] if by is None else list(by)
     parts = []
     for _ in range(repeats):
         known = random_known(observed, rng)
-        parts.append(score_hidden_cells(model, values, known, observed & ~known, crps=True))
+        for judge, rows in judges:
+            asked = observed[rows] & ~known[rows]
+            cells = score_hidden_cells(judge, values[rows], known[rows], asked, crps=True)
+            parts.append(replace(cells, row=rows[cells.row]))
     scores = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
     return Calibration(model.schema.names, HiddenCellScores(**scores), tuple(levels), seed)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -28,11 +29,14 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds, leave_out
 from anyorder.variables.folds import folds_of
 
+Judge: TypeAlias = tuple[AnyOrderModel, Int[np.ndarray, " rows"]]
+"""Parts of a model, and rows that they have never seen."""
+
 ENOUGH = 200  # cells whose tails are set against each other
 BEYOND = 0.05  # the share of them that is taken for the tail
 
 
-def unseen_parts(model: AnyOrderModel, frame: pd.DataFrame) -> Iterator[tuple[AnyOrderModel, Int[np.ndarray, " rows"]]]:
+def unseen_parts(model: AnyOrderModel, frame: pd.DataFrame) -> Iterator[Judge]:
     """Parts of the model, and the rows that they have never seen; the whole model and all rows, if it has no folds."""
     count = folds(model)
     if count == 1:

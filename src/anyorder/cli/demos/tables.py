@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from anyorder.cli.demos.report import Picture, Section, write_report
+from anyorder.cli.report import Picture, Section, write_report
 from anyorder.errors import UserError
 from anyorder.questions import plots
 from anyorder.support import plotting

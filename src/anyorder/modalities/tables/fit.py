@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,9 @@ from anyorder.training.dependencies import with_dependencies
 from anyorder.training.rows import encoded_rows
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import Missingness, check_missingness, with_indicators
+from anyorder.variables.schema import Kind, Schema
 
+LOG = logging.getLogger("anyorder")
 FEWEST_ROWS = 4  # two to learn from and two to judge by
 
 
@@ -113,6 +117,10 @@ def fit(
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     stated = parse_rules(rules, schema)
+    LOG.info(reading(schema, len(table)))
+    if progress and options.training.minutes is not None:
+        most = f"{60 * options.training.minutes:.0f} seconds"
+        LOG.info(f"this takes {most} at most; Ctrl-C ends it sooner and keeps the best model so far")
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
@@ -151,6 +159,21 @@ def fit(
     if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
         warnings.warn(warning, UserWarning, stacklevel=2)
     return TableModel(core, card)
+
+
+def reading(schema: Schema, rows: int) -> str:
+    """What is going to be learned from, in one line."""
+    words = {Kind.CATEGORICAL: "class", Kind.BOOLEAN: "class", Kind.DATETIME: "date", Kind.ORDINAL: "ordered"}
+    counts = Counter(words.get(variable.kind, "number") for variable in schema.variables)
+    plural = {"number": "numbers", "class": "classes", "date": "dates"}
+    kinds = [
+        f"{counts[word]} {word if counts[word] == 1 else plural.get(word, word)}"
+        for word in ("number", "class", "date", "ordered")
+        if counts[word]
+    ]
+    left_out = f"; {len(schema.left_out)} left out" if schema.left_out else ""
+    columns = "1 column" if len(schema) == 1 else f"{len(schema)} columns"
+    return f"reading {columns} of {rows:,} rows: {', '.join(kinds)}{left_out}"
 
 
 def _warn_of_breaking(rules: Rules, table: pd.DataFrame) -> None:

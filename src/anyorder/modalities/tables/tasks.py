@@ -6,7 +6,7 @@ Every method takes a frame of the user's own library and hands its rows on to :m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -27,6 +27,9 @@ from anyorder.tasks.compression import compress_table, decompress_table
 from anyorder.tasks.conformal import Conformal, conformal
 from anyorder.tasks.imputation import fill_draws, fill_point
 from anyorder.variables.encoding import Unseen
+
+if TYPE_CHECKING:
+    from anyorder.tasks.summary import Summary
 
 
 class TableTasks(TableQuestions):
@@ -348,6 +351,35 @@ class TableTasks(TableQuestions):
         """
         with told_by_rows("scoring cells"):
             return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
+
+    def summary(self, frame: Any) -> Summary:
+        """What there is to know of a table first: what can be told from what, what is odd, what to ask next.
+
+        Every number is about rows that the part of the model that is asked has never learned from. Rows of another
+        table than the one the model was fitted to are taken to be new.
+
+        Parameters
+        ----------
+        frame
+            The table that the model was fitted to, or another one with its columns.
+
+        Returns
+        -------
+        Summary
+            It prints as text, shows itself in a notebook, and has ``predicted``, ``depends``, ``surprises`` and
+            ``steps``.
+
+        Examples
+        --------
+        >>> found = model.summary(held_out)
+        >>> sorted(one.column for one in found.predicted)
+        ['door', 'price', 'river', 'rooms']
+        >>> len(found.steps)
+        3
+        """
+        from anyorder.modalities.tables.summary import summary_of  # it divides rows as a fit does, which makes models
+
+        return summary_of(self, frame)
 
     def coherence(self, frame: Any, seed: int = 0, *, unseen: Unseen = "refuse") -> Coherence:
         """How much answers depend on the order in which variables are asked for, and what averaging over orders gains.

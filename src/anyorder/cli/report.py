@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from anyorder.cli.show import number
 from anyorder.support.atomic import atomic_path
+from anyorder.support.html import Markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +28,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, then text, a table, pictures and code, each only if given.
+    """A heading, then text, a table, parts that are HTML already, pictures and code, each only if given.
 
     ``table`` is one mapping per row. Nothing in it is bold: one split of one table has no error to say who is ahead.
     """
@@ -37,6 +38,7 @@ class Section:
     table: Sequence[Mapping[str, Any]] = ()
     pictures: Sequence[Picture] = ()
     code: str = ""
+    parts: Sequence[Markup] = ()
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, subtitle: str = "") -> None:
@@ -52,6 +54,7 @@ def _section(section: Section) -> str:
     parts += [f"<p>{html.escape(paragraph)}</p>" for paragraph in section.text.split("\n\n") if paragraph.strip()]
     if section.table:
         parts.append(_table(section.table))
+    parts += section.parts
     parts += [_picture(picture) for picture in section.pictures]
     if section.code:
         parts.append(f"<pre><code>{html.escape(section.code)}</code></pre>")
@@ -96,13 +99,14 @@ header { border-left: 4px solid var(--accent); padding-left: 1rem; margin-bottom
 h1 { margin: 0; font-size: 1.9rem; line-height: 1.2; }
 header p { margin: .4rem 0 0; color: var(--soft); }
 section { background: white; border: 1px solid var(--line); border-radius: 10px;
-  padding: 1.2rem 1.6rem; margin: 1.2rem 0; }
+  padding: 1.2rem 1.6rem; margin: 1.2rem 0; overflow-x: auto; }
 h2 { margin: .2rem 0 .6rem; font-size: 1.2rem; }
 p { max-width: 46rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .9rem .4rem 0; border-bottom: 1px solid var(--line); text-align: left; }
 th { font-weight: 600; font-size: .85rem; color: var(--soft); vertical-align: bottom; max-width: 11rem; }
 td.number { text-align: right; padding-right: 1.6rem; }
+svg[viewBox] { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; }
 img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; max-width: 46rem; }
