@@ -53,7 +53,7 @@ def fit(
         Path | None, typer.Option(metavar="HTML", help="write what was found as one page, with pictures")
     ] = None,
     no_summary: Annotated[
-        bool, typer.Option("--no-summary", help="do not say at the end what tells about what in the table")
+        bool, typer.Option("--no-summary", help="leave out the summary of the table at the end")
     ] = False,
     *,
     run: TableRun,
