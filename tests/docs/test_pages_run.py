@@ -22,6 +22,7 @@ sys.path.insert(0, str(DOCS))
 import tutorial_example  # noqa: E402 (it stands outside the package)
 
 HOW_TO = sorted((DOCS / "how_to").glob("*.md"))
+NUMBER = re.compile(r"(?<![\w.])0\.\d{2,}(?![\w.]\d)")
 QUICK = {
     "folds": 2,
     "training": {"steps": 10, "validation_queries": 100, "threads": 1},
@@ -92,6 +93,18 @@ def test_the_tutorial_runs(data_dir: Path) -> None:
     for picture in re.findall(r"images/(tutorial_\w+\.png)", page):
         assert Path(picture).stat().st_size > 5_000
         assert (tutorial_example.IMAGES / picture).is_file()
+
+
+def test_what_the_tutorial_says_is_what_it_shows() -> None:
+    """Shares in its prose, such as 0.58 or 58 %, are those of an output above; two stand for themselves."""
+    page = tutorial_example.PAGE.read_text(encoding="utf-8")
+    shown = {
+        float(number) for block in tutorial_example.BLOCK.findall(page) for number in NUMBER.findall("".join(block))
+    }
+    said = NUMBER.findall(tutorial_example.BLOCK.sub("", page))
+    assert len(said) >= 6
+    rounded = {f"{number:.2f}" for number in shown}
+    assert {number for number in said if number not in rounded} <= {"0.69", "0.01"}  # an even yes or no; the least gain
 
 
 def test_what_the_tutorial_prints_is_put_into_the_page() -> None:
