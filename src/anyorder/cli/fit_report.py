@@ -15,6 +15,7 @@ from anyorder.tasks.summary.heat_map import heat_map
 from anyorder.tasks.summary.page import pair_table, predicted_table, steps_list
 from anyorder.tasks.summary.predicted import worth_asking
 from anyorder.tasks.summary.written import percent, value_text
+from anyorder.variables.hints import for_commands
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +78,7 @@ def _columns(frame: pd.DataFrame, model: TableModel, found: Sequence[Understood]
         unknown = int(frame[each.name].isna().sum())
         if variable is not None:
             unknown = int((~model.core.encoding.cells(frame)[1][:, model.schema.index(each.name)]).sum())
-        note = "; ".join((*each.doubts, *([f"change it with {each.remedy}"] if each.remedy else [])))
+        note = "; ".join((*each.doubts, *([f"change it with {for_commands(each.remedy)}"] if each.remedy else [])))
         lines.append(
             (
                 each.name,
