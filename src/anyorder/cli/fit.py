@@ -37,7 +37,9 @@ def fit(
     table: TableFile,
     engine: Annotated[
         str | None,
-        typer.Option(help="auto (the default), neural, or trees: quick, strong on short tables", show_default=False),
+        typer.Option(
+            help="auto (the default: a blend), neural, or trees (quick, strong on short tables)", show_default=False
+        ),
     ] = None,
     kind: Kinds = None,
     bounds: BoundTexts = None,

@@ -48,7 +48,7 @@ def write_fit_report(
         _columns(frame, model, found),
         Section(
             "How well each column can be predicted from the others",
-            f"{summary.basis}\n\nErrors are compared with those of whoever always says the same: the most frequent "
+            f"{summary.basis}\n\nErrors are compared with those of always giving the same answer: the most frequent "
             "value, or the middle one.",
             parts=[predicted_table(summary.predicted)],
         ),
