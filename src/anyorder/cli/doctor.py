@@ -23,6 +23,7 @@ PACKAGES = ("anyorder", "torch", "numpy", "pandas", "scipy", "lightgbm", "safete
 EXTRAS = {
     "polars": ("polars", "pyarrow"),
     "parquet": ("pyarrow",),
+    "excel": ("openpyxl",),
     "plots": ("matplotlib",),
     "sklearn": ("sklearn",),
     "tensorboard": ("tensorboard",),
