@@ -96,7 +96,7 @@ def test_the_tutorial_runs(data_dir: Path) -> None:
 
 
 def test_what_the_tutorial_says_is_what_it_shows() -> None:
-    """Shares in its prose, such as 0.58 or 58 %, are those of an output above; two stand for themselves."""
+    """Shares in its prose, such as 0.57, are those of an output above; two stand for themselves."""
     page = tutorial_example.PAGE.read_text(encoding="utf-8")
     shown = {
         float(number) for block in tutorial_example.BLOCK.findall(page) for number in NUMBER.findall("".join(block))
