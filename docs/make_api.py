@@ -28,9 +28,10 @@ ORDER = [
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Put the page of every package into the navigation, under *API*."""
-    entry: Any
-    for entry in config.nav or []:
+    """Put the page of every package into the navigation, under *API*, in whichever group that is."""
+    groups: Any = config.nav or []
+    entries = [entry for group in groups for pages in group.values() if isinstance(pages, list) for entry in pages]
+    for entry in (*groups, *entries):
         if "API" in entry:
             entry["API"] = [{"anyorder": "api.md"}, *({name: f"api/{name}.md"} for name in packages())]
     return config

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 import make_api  # noqa: E402 (it stands outside the package)
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PUBLIC = [name for name in dir(ao) if not name.startswith("_")]
 # Named in prose and not of the package: files that a reader makes or has.
 FILES = (".anyorder", ".md", ".csv", ".json", ".toml", ".txt", ".py", ".png")

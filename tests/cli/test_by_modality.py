@@ -107,7 +107,7 @@ def test_help_says_whose_an_option_is(app: typer.Typer) -> None:
         "--loud <float> sounds: how loud [default: 0.5]",
         "--screen NAME films: where",
         "how many to draw [default: (3 for sounds, 1 for films)]",
-        "--seed <int range> draws are the same each time; another seed gives others",
+        "--seed <int range> the same seed gives the same draws, another one others",
     ):
         assert words in text
     assert text.index("--seed") < text.index("--loud") < text.index("--screen")  # shared first, then by modality

@@ -20,7 +20,7 @@ CONFIG = "[training]\nsteps = 10\n[trees]\nrounds = 3\n"
 
 SECTIONS = [
     "Columns",
-    "How well each column can be told from the others",
+    "How well each column can be predicted from the others",
     "What depends on what",
     "Does the model know how much it knows?",
     "What is surprising",
@@ -62,7 +62,7 @@ def test_one_argument_is_enough(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "anyorder: note: left out of the model: 'id'" in said.err
     assert "anyorder: reading 4 columns of 120 rows: 2 numbers, 1 date, 1 ordered; 1 left out" in said.err
     assert ao.load("homes.anyorder").schema.names == ("price", "rooms <b>", "joined", "mood")
-    for part in ("How well each column can be told", "off by $", "What is surprising", "Worth asking next"):
+    for part in ("How well each column can be predicted", "off by $", "What is surprising", "Worth asking next"):
         assert part in said.out
     commands = re.findall(r"^  (anyorder .*)$", said.out, flags=re.M)
     assert [shlex.split(line)[1] for line in commands] == ["ask", "fill", "next"]

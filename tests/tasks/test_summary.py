@@ -141,7 +141,7 @@ def test_holes_are_to_be_filled(model: TableModel, frame: pd.DataFrame) -> None:
 
 def test_it_is_shown_in_every_form(summary: Summary) -> None:
     text = str(summary)
-    for part in ("How well", "colour", "almost exactly", "tell about which", "row 17: ", "anyorder ask 'my model"):
+    for part in ("How well", "colour", "almost exactly", "go together", "row 17: ", "anyorder ask 'my model"):
         assert part in text
     page = summary._repr_html_()
     for part in ("How well", "What is surprising", "Worth asking next", "<svg"):

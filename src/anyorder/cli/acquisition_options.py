@@ -43,7 +43,7 @@ class AcquisitionOptions:
         Literal["information", "variance", "error"],
         typer.Option(help="what a question should reduce: entropy, variance or error of the target"),
     ] = "information"
-    look_ahead: Annotated[int, typer.Option(min=1, max=2, help="2: count the best question that may follow")] = 1
+    look_ahead: Annotated[int, typer.Option(min=1, max=2, help="2: also count the best question that may follow")] = 1
     draws: Annotated[int, typer.Option(min=2, help="the most draws for each candidate")] = DRAWS
     seed: Seed = 0
 

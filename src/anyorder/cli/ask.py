@@ -66,7 +66,7 @@ def ask(
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
 ) -> None:
-    """Ask for variables given others: their distributions, how likely a value (price=22) or how probable a range is.
+    """Ask about columns given others: a distribution, how likely a value is (price=22), the probability of a range.
 
     Without a question a prompt opens, where names and values can be completed; if the input is not a terminal, each of
     its lines is a question.

@@ -24,6 +24,7 @@ EXTRAS = {
     "polars": ("polars", "pyarrow"),
     "excel": ("openpyxl",),
     "parquet": ("pyarrow",),
+    "excel": ("openpyxl",),
     "plots": ("matplotlib",),
     "sklearn": ("sklearn",),
     "tensorboard": ("tensorboard",),

@@ -144,11 +144,11 @@ SHOWN = {
         ("anyorder doctor", "anyorder doctor --json > doctor.json"),
     ),
     "demo": Shown(
-        "Fit and fill a table of scikit-learn.",
+        "Try it on a table from scikit-learn.",
         ("anyorder demo", "anyorder demo -o report.html --minutes 3"),
     ),
     "demo-images": Shown(
-        "Fit and fill scikit-learn's digits.",
+        "Try it on scikit-learn's digits.",
         ("anyorder demo-images", "anyorder demo-images -o digits.png --minutes 5"),
     ),
 }

@@ -37,7 +37,9 @@ def fit(
     table: TableFile,
     engine: Annotated[
         str | None,
-        typer.Option(help="auto (the default), neural, or trees: quick, strong on short tables", show_default=False),
+        typer.Option(
+            help="auto (the default: a blend), neural, or trees (quick, strong on short tables)", show_default=False
+        ),
     ] = None,
     kind: Kinds = None,
     bounds: BoundTexts = None,
@@ -53,7 +55,7 @@ def fit(
         Path | None, typer.Option(metavar="HTML", help="write what was found as one page, with pictures")
     ] = None,
     no_summary: Annotated[
-        bool, typer.Option("--no-summary", help="do not say at the end what tells about what in the table")
+        bool, typer.Option("--no-summary", help="leave out the summary of the table at the end")
     ] = False,
     *,
     run: TableRun,

@@ -47,8 +47,8 @@ def write_fit_report(
     sections = [
         _columns(frame, model, found),
         Section(
-            "How well each column can be told from the others",
-            f"{summary.basis}\n\nErrors are compared with those of whoever always says the same: the most frequent "
+            "How well each column can be predicted from the others",
+            f"{summary.basis}\n\nErrors are compared with those of always giving the same answer: the most frequent "
             "value, or the middle one.",
             parts=[predicted_table(summary.predicted)],
         ),

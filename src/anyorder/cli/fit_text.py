@@ -21,7 +21,10 @@ def fit_text(
     length: Annotated[int, typer.Option(min=2, help="characters in a window: how far the model sees")] = 250,
     unit: Annotated[str, typer.Option(help="characters, or bytes for any text at all")] = "characters",
     preset: Annotated[
-        str | None, typer.Option(help="tiny, small (the default), medium, mac", show_default=False)
+        str | None,
+        typer.Option(
+            help="size of the network: tiny, small (the default), medium, or mac, as in the paper", show_default=False
+        ),
     ] = None,
     *,
     run: TrainingRun,

@@ -28,7 +28,7 @@ LITTLE = 1e-3  # a contradiction too small to mention
 def next_(
     model: ModelFile,
     about: Annotated[str, typer.Option(metavar="NAMES", help="what is to be learned: one column or several")],
-    at_once: Annotated[int, typer.Option(min=1, help="choose this many, whose answers come together")] = 1,
+    at_once: Annotated[int, typer.Option(min=1, help="choose this many, to be answered all at once")] = 1,
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the ranking (.png, .svg, .pdf)")] = None,
     as_json: Json = False,
     *,

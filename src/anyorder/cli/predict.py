@@ -28,7 +28,7 @@ def predict(
     unseen: UnseenValues = "refuse",
     escape_formulas: EscapeFormulas = False,
 ) -> None:
-    """Predict one column of every row, given the known cells of the others; a column of that name is not looked at.
+    """Predict one column of every row, given the known cells of the others; its own cells, if any, are ignored.
 
     Writes a line for each row: the best value (the mean of a number, the most probable level), then what else is asked.
     """

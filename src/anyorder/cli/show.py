@@ -209,7 +209,8 @@ def print_answers(result: Mapping[str, Any]) -> None:
     doubted = {name: facts.get("doubts", {}).get("mean", 0.0) for name, facts in answers.items()}
     if any(doubted.values()):
         said = ", ".join(f"{name} ± {doubt:.2g}" for name, doubt in doubted.items() if doubt)
-        console.print(f"[dim]{escape(f'the model about itself, for the means: {said}')}[/dim]")
+        remark = f"the model's own doubt about the means: {said}"
+        console.print(f"[dim]{escape(remark)}[/dim]")
     if "log_prob" in result:
         asked = ", ".join(f"{name}={value}" for name, value in result["values"].items())
         error = math.hypot(result.get("standard_error", 0.0), result.get("doubt", 0.0))

@@ -183,7 +183,7 @@ def info(model: TableModel, as_json: Json = False) -> None:
 
 
 def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:
-    """The cells come back, not the file: 0.130 is the cell 0.13."""
+    """Every cell comes back, but not its formatting: 0.130 becomes 0.13."""
     check_writable(out)
     write_bytes(model.compress(read_frame(file, ())), out)
     show.print_compression(file, out, as_json=as_json)

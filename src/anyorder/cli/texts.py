@@ -42,7 +42,7 @@ GREEN, YELLOW, RED = 32, 33, 31
 
 TextFile = Annotated[Path, typer.Argument(metavar="TEXT", help="a UTF-8 text file", show_default=False)]
 HeldOut = Annotated[
-    Path | None, typer.Option(metavar="TEXT", help="a text file on which to choose where the --calls should go")
+    Path | None, typer.Option(metavar="TEXT", help="a text file on which the best use of --calls is measured")
 ]
 
 

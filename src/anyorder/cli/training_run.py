@@ -37,7 +37,7 @@ class TrainingRun:
     config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="options from a TOML file (fit: or from a model's card); the command line wins"
+            metavar="FILE", help="options from a TOML file, or for fit those of an earlier model; the command line wins"
         ),
     ] = None
     checkpoint: Annotated[Path | None, typer.Option(metavar="FOLDER", help="keep the state of the run here")] = None

@@ -28,7 +28,7 @@ def update(
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
-    """Let a model of a table learn from new rows, and write another one; rows that it did not learn from judge it."""
+    """Let a model of a table learn from new rows and write another one; some new rows are held back to judge it."""
     if not minutes > 0:
         raise UserError(f"--minutes must be above 0, got {minutes:g}")
     check_writable(out)

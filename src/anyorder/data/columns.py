@@ -161,7 +161,7 @@ class _Reader:
             return Understood(self.name, boolean_variable(self.name, column, self.missing), "true or false")
         if inside in ("date", "datetime", "datetime64"):
             return self._times("times")
-        return self._as_levels(Kind.CATEGORICAL, "values of several types, taken for names")
+        return self._as_levels(Kind.CATEGORICAL, "values of several types, taken for categories")
 
     def declared(self, kind: Kind) -> Understood:
         """The column as the user says it is."""
@@ -256,7 +256,7 @@ class _Reader:
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
             said = f"levels from {order[0]!r} to {order[-1]!r}"
             return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
-        said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} names"
+        said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
         return self._with(level_variable(self.name, self.column, missing), said, own)
 
     # Columns of numbers.
@@ -287,7 +287,7 @@ class _Reader:
         different = len(np.unique(values))
         if different > MOST_LEVELS or different * 2 > len(values):
             return Understood(self.name, None, "postcodes that hardly repeat", remedy=hints.kind(self.name, "integer"))
-        read = self._as_levels(Kind.CATEGORICAL, "postcodes, taken for names")
+        read = self._as_levels(Kind.CATEGORICAL, "postcodes, taken for categories")
         return replace(read, remedy=hints.kind(self.name, "integer"))
 
     # What was found.
@@ -298,7 +298,7 @@ class _Reader:
         missing = self._unknown() if missing is None else missing
         variable = number_variable(self.name, self.column, missing, None, notation)
         if variable is None:
-            return self._as_levels(Kind.CATEGORICAL, "long numbers that repeat, taken for names")
+            return self._as_levels(Kind.CATEGORICAL, "long numbers that repeat, taken for categories")
         doubts = (notation.doubt,) if notation is not None and notation.doubt else ()
         return self._with(variable, said, own, doubts)
 

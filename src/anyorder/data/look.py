@@ -27,11 +27,11 @@ MOST_LEVELS = 3
 """The most frequent ones are shown."""
 WORDS = {
     Kind.CONTINUOUS: "number",
-    Kind.SPIKED: "number, some values often",
+    Kind.SPIKED: "number with frequent values",
     Kind.INTEGER: "whole number",
     Kind.ATOMS: "a few numbers",
     Kind.BOOLEAN: "yes or no",
-    Kind.CATEGORICAL: "names",
+    Kind.CATEGORICAL: "category",
     Kind.ORDINAL: "ordered levels",
     Kind.DATETIME: "time",
 }
@@ -126,7 +126,7 @@ class Look:
         kept = len(self.columns) - len(self.left_out)
         seconds = SECONDS_A_CELL * self.rows * kept
         first = "within seconds" if seconds < 10 else f"after about {seconds:.0f} s"
-        return f"a first model {first}, then better ones until the time is over (2 minutes unless you say otherwise)"
+        return f"a first model {first}, then better ones until the time is up (2 minutes unless you say otherwise)"
 
     def summary(self) -> str:
         """One line: how many rows, and how many columns of which kind."""
@@ -152,8 +152,10 @@ class Look:
                 below.append(f"to change it: {column.remedy}")
             below = [hints.for_commands(line) for line in below] if command_line else below
             lines += [f"  {'':<{width}}    {line}" for line in below]
+        if any(column.kind and " .. " in column.shown for column in self.columns):
+            lines.append("(numbers and times are shown as least .. middle .. greatest value)")
         if self.repeated_rows:
-            lines.append(f"{self.repeated_rows:,} rows repeat an earlier one in all columns that are learned from")
+            lines.append(f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept")
         lines.append(f"to fit: {self.time}")
         return "\n".join(lines)
 
@@ -172,10 +174,8 @@ class Look:
         names = ("column", "taken for", "", "values", "missing", "look at")
         parts = [html.table(names, rows, numeric=(4,)), html.remark(f"To fit: {self.time}.")]
         if self.repeated_rows:
-            parts.insert(
-                1,
-                html.remark(f"{self.repeated_rows:,} rows repeat an earlier one in all columns that are learned from."),
-            )
+            said = f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept."
+            parts.insert(1, html.remark(said))
         return html.titled(self.summary(), *parts)
 
 

@@ -41,7 +41,7 @@ def summary_of(model: TableTasks, frame: Any, *, model_file: str = "MODEL", tabl
     Returns
     -------
     Summary
-        How well each column can be told from the others, which columns tell about which, the oddest cells, and three
+        How well each column can be predicted from the others, which columns go together, the oddest cells, and three
         commands worth typing next. It prints as text and shows itself in a notebook.
     """
     table = as_pandas(frame)

@@ -353,7 +353,7 @@ class TableTasks(TableQuestions):
             return anomalies(self.core, self._rows(frame), top=top, unseen=unseen)
 
     def summary(self, frame: Any) -> Summary:
-        """What there is to know of a table first: what can be told from what, what is odd, what to ask next.
+        """What there is to know of a table first: what can be predicted from what, what is odd, what to ask next.
 
         Every number is about rows that the part of the model that is asked has never learned from. Rows of another
         table than the one the model was fitted to are taken to be new.

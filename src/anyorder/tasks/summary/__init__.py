@@ -1,4 +1,4 @@
-"""What a person wants to know of a table first: what can be told from what, what is odd, and what to ask next.
+"""What a person wants to know of a table first: what can be predicted from what, what is odd, and what to ask next.
 
 Every number here is about rows that those who are judged have never learned from.
 """

@@ -1,4 +1,4 @@
-r"""Which columns tell about which: mutual information of every pair, on rows that nobody has learned from.
+r"""Which columns go together: mutual information of every pair, on rows that nobody has learned from.
 
 $$I(i; j) \approx \tfrac12\,\mathrm{mean}\,[\log p(x_i \mid x_j) - \log p(x_i) + \log p(x_j \mid x_i) - \log p(x_j)],$$
 

@@ -32,7 +32,7 @@ class Summary:
     unjudged
         Why none were, if so.
     predicted
-        How well each column can be told from the others.
+        How well each column can be predicted from the others.
     depends
         The mutual information of all pairs of columns.
     surprises
@@ -51,8 +51,8 @@ class Summary:
 
     def __str__(self) -> str:
         parts = [
-            ("How well each column can be told from the others", [*_aligned(self._lines()), self.basis]),
-            ("Which columns tell about which", self._pair_lines()),
+            ("How well each column can be predicted from the others", [*_aligned(self._lines()), self.basis]),
+            ("Which columns go together", self._pair_lines()),
             ("What is surprising", [*map(str, self.surprises), *self._chance()]),
             ("Worth asking next", [line for step in self.steps for line in (step.command, f"    {step.tells}")]),
         ]
@@ -66,9 +66,9 @@ class Summary:
     def _repr_html_(self) -> str:
         return html.titled(
             "Summary",
-            html.titled("How well each column can be told from the others", predicted_table(self.predicted)),
+            html.titled("How well each column can be predicted from the others", predicted_table(self.predicted)),
             html.remark(self.basis),
-            html.titled("Which columns tell about which", pair_table(self.pairs())),
+            html.titled("Which columns go together", pair_table(self.pairs())),
             html.titled("What is surprising", *self.surprises, *map(html.remark, self._chance())),
             html.titled("Worth asking next", steps_list(self.steps)),
         )

@@ -1,4 +1,4 @@
-"""How well each column can be told from all the others, in words: by how much errors are smaller than by guessing.
+"""How well each column can be predicted from all the others, in words: by how much errors are smaller than by guessing.
 
 Of levels the errors counted are wrong answers, and whoever guesses always says the most frequent one; of numbers they
 are distances, and whoever guesses always says the median. Where one level is so frequent that it is always the best
