@@ -18,6 +18,7 @@ from anyorder.variables.schema import Kind
 
 _SIGN = re.compile(r"^=([<>!]=?)\s*")
 SAME = 1e-9  # of the range seen
+NEAR = 0.5  # of it: rows that were set aside to judge the model may lie so far out
 
 
 def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | Region, stacklevel: int) -> None:
@@ -35,7 +36,7 @@ def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | R
         return
     below, above = min(gap[0] for gap in gaps), min(gap[1] for gap in gaps)
     gap, width = min(below, above), ends[1] - ends[0]
-    if not math.isfinite(gap) or gap <= SAME * width:
+    if not math.isfinite(gap) or gap <= (SAME if isinstance(known, Region) else NEAR) * width:
         return
     where, which, end = ("above", "largest", ends[1]) if above <= below else ("below", "smallest", ends[0])
     far = f"{_times(gap / width)} their whole range {where}" if width > 0 else where

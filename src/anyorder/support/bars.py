@@ -178,8 +178,11 @@ class _OnTerminal(_Display):
         if self._task is None:
             self._task = self._progress.add_task("", start=False, total=1.0, visible=False, **facts)
             self._progress.tasks[0].start_time = self._progress.get_time() - status.seconds
-        first = not self._progress.tasks[0].visible
-        self._progress.update(self._task, description=status.doing, visible=True, refresh=first, **facts)
+        known = self._progress.tasks[0].description
+        # New words are shown at once; numbers can wait for the next tick.
+        self._progress.update(
+            self._task, description=status.doing, visible=True, refresh=known != status.doing, **facts
+        )
 
     def close(self) -> None:
         self._progress.stop()
