@@ -126,7 +126,9 @@ class Look:
         kept = len(self.columns) - len(self.left_out)
         seconds = SECONDS_A_CELL * self.rows * kept
         first = "within seconds" if seconds < 10 else f"after about {seconds:.0f} s"
-        return f"a first model {first}, then better ones until the time is up (2 minutes unless you say otherwise)"
+        return (
+            f"a first model {first}, then better ones until the time is up (at most 2 minutes unless you say otherwise)"
+        )
 
     def summary(self) -> str:
         """One line: how many rows, and how many columns of which kind."""
