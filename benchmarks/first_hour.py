@@ -28,9 +28,9 @@ import typer
 from anyorder.data.files import read_table
 from anyorder.data.tables import understand_table
 from anyorder.variables.schema import Kind, Variable
+from messy_files import Messy, write_all
 
 from common import Json, Record, Smoke, print_rows
-from messy_tables import Messy, write_all
 
 TIMES = ("data", "variables", "cli")
 
@@ -144,6 +144,7 @@ def main(minutes: float = 0.25, tables: int = 20, json: Json = None, smoke: Smok
         {
             "title": "From a messy file to the first answer",
             "about": "Twenty tables as people export them; fit, ask, sample and fill by the command line alone.",
+            "seed": 0,
             "options": {"minutes": minutes},
             "rows": rows,
         }

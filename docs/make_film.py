@@ -22,7 +22,7 @@ import typer
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from messy_tables import messy_tables  # noqa: E402 (of the benchmarks)
+from messy_files import messy_tables  # noqa: E402 (of the benchmarks)
 
 COLUMNS, LINE, LETTER, MARGIN = 108, 18, 8.0, 16
 TYPING, PAUSE, READING, END = 0.035, 0.25, 0.11, 6.0

@@ -57,7 +57,7 @@ def test_from_csv_to_a_full_table(houses: Path, capsys: pytest.CaptureFixture[st
     model, table = str(houses / "m.anyorder"), str(houses / "houses.csv")
     before = pd.read_csv(table, sep=";", na_values="?")
     run(capsys, "fill", model, table, "-o", str(houses / "filled.csv"), "--missing", "?")
-    after = pd.read_csv(houses / "filled.csv")
+    after = pd.read_csv(houses / "filled.csv", sep=";")
     known = before["price"].notna()
     assert after["price"].notna().all()
     assert (after.loc[known, "price"] == before.loc[known, "price"]).all()

@@ -16,8 +16,7 @@ from anyorder.data.tables import understand_table
 from anyorder.data.written import as_written
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Schema
-
-from messy_tables import Messy, messy_tables
+from messy_files import Messy, messy_tables
 
 TABLES = messy_tables(120)
 NAMES = {"agent", "region", "version", "postcode", "sex", "kind", "station", "line"}
@@ -66,7 +65,7 @@ def test_written_again_as_it_was(table: Messy, tmp_path: Path) -> None:
     _, found = understand_table(frame)
     schema = Schema(tuple(each.variable for each in found if each.variable is not None))
     again = tmp_path / f"again_{table.name.removesuffix('.gz')}"
-    write_table(as_written(frame, schema), again, like=frame)
+    write_table(as_written(frame, schema, frame), again, like=frame)
     before, after = table.content, again.read_bytes()
     if table.name.endswith(".gz"):
         import gzip

@@ -22,6 +22,7 @@ from anyorder.support.installed import version_of
 PACKAGES = ("anyorder", "torch", "numpy", "pandas", "scipy", "lightgbm", "safetensors", "narwhals", "typer", "rich")
 EXTRAS = {
     "polars": ("polars", "pyarrow"),
+    "excel": ("openpyxl",),
     "parquet": ("pyarrow",),
     "excel": ("openpyxl",),
     "plots": ("matplotlib",),

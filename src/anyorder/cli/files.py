@@ -61,7 +61,7 @@ def write_frame(
     from anyorder.data.written import as_written
 
     if schema is not None and (path is None or path.suffix.lower() not in PARQUET_SUFFIXES):
-        frame = as_written(frame, schema)
+        frame = as_written(frame, schema, like)
     write_table(frame, "-" if path is None else path, escape_formulas=escape_formulas, like=like)
 
 

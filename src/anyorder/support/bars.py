@@ -178,7 +178,8 @@ class _OnTerminal(_Display):
         if self._task is None:
             self._task = self._progress.add_task("", start=False, total=1.0, visible=False, **facts)
             self._progress.tasks[0].start_time = self._progress.get_time() - status.seconds
-        self._progress.update(self._task, description=status.doing, visible=True, **facts)
+        first = not self._progress.tasks[0].visible
+        self._progress.update(self._task, description=status.doing, visible=True, refresh=first, **facts)
 
     def close(self) -> None:
         self._progress.stop()
