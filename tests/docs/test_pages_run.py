@@ -90,6 +90,10 @@ def test_the_tutorial_runs(data_dir: Path) -> None:
     page = tutorial_example.PAGE.read_text(encoding="utf-8")
     again = tutorial_example.run(page)
     assert tutorial_example.BLOCK.sub("", again) == tutorial_example.BLOCK.sub("", page)
+    untrained = [text.partition("$ anyorder fit")[0] for text in (again, page)]
+    assert untrained[0] == untrained[1]  # what `look` prints hangs on no training: it is on the page to the letter
+    reads = [re.findall(r"^anyorder: .*$", text, flags=re.M) for text in (again, page)]
+    assert reads[0] == reads[1]  # nor do the notes of `fit`
     for picture in re.findall(r"images/(tutorial_\w+\.png)", page):
         assert Path(picture).stat().st_size > 5_000
         assert (tutorial_example.IMAGES / picture).is_file()

@@ -24,7 +24,6 @@ EXTRAS = {
     "polars": ("polars", "pyarrow"),
     "excel": ("openpyxl",),
     "parquet": ("pyarrow",),
-    "excel": ("openpyxl",),
     "plots": ("matplotlib",),
     "sklearn": ("sklearn",),
     "tensorboard": ("tensorboard",),

@@ -35,6 +35,14 @@ WORDS = {
     Kind.ORDINAL: "ordered levels",
     Kind.DATETIME: "time",
 }
+GROUP = ("number", "numbers")
+GROUPS = {
+    Kind.BOOLEAN: ("category", "categories"),
+    Kind.CATEGORICAL: ("category", "categories"),
+    Kind.ORDINAL: ("ordered", "ordered"),
+    Kind.DATETIME: ("date", "dates"),
+}
+"""How columns are counted in one line, as ``fit`` counts them."""
 PLAIN = ("numbers", "times", "yes or no", "true or false")
 """Reasons that say no more than the kind."""
 SECONDS_A_CELL = 2e-6
@@ -126,12 +134,14 @@ class Look:
         kept = len(self.columns) - len(self.left_out)
         seconds = SECONDS_A_CELL * self.rows * kept
         first = "within seconds" if seconds < 10 else f"after about {seconds:.0f} s"
-        return f"a first model {first}, then better ones until the time is up (2 minutes unless you say otherwise)"
+        return (
+            f"a first model {first}, then better ones until the time is up (at most 2 minutes unless you say otherwise)"
+        )
 
     def summary(self) -> str:
         """One line: how many rows, and how many columns of which kind."""
-        kinds = Counter(WORDS[Kind(column.kind)] for column in self.columns if column.kind)
-        said = ", ".join(f"{count} x {word}" for word, count in kinds.most_common())
+        kinds = Counter(GROUPS.get(Kind(column.kind), GROUP) for column in self.columns if column.kind)
+        said = ", ".join(f"{count} {one if count == 1 else more}" for (one, more), count in kinds.most_common())
         out = f"; {len(self.left_out)} left out" if self.left_out else ""
         return f"{self.rows:,} rows, {len(self.columns)} columns: {said or 'none to learn from'}{out}"
 

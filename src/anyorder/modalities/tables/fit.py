@@ -163,12 +163,12 @@ def fit(
 
 def reading(schema: Schema, rows: int) -> str:
     """What is going to be learned from, in one line."""
-    words = {Kind.CATEGORICAL: "class", Kind.BOOLEAN: "class", Kind.DATETIME: "date", Kind.ORDINAL: "ordered"}
+    words = {Kind.CATEGORICAL: "category", Kind.BOOLEAN: "category", Kind.DATETIME: "date", Kind.ORDINAL: "ordered"}
     counts = Counter(words.get(variable.kind, "number") for variable in schema.variables)
-    plural = {"number": "numbers", "class": "classes", "date": "dates"}
+    plural = {"number": "numbers", "category": "categories", "date": "dates"}
     kinds = [
         f"{counts[word]} {word if counts[word] == 1 else plural.get(word, word)}"
-        for word in ("number", "class", "date", "ordered")
+        for word in ("number", "category", "date", "ordered")
         if counts[word]
     ]
     left_out = f"; {len(schema.left_out)} left out" if schema.left_out else ""
