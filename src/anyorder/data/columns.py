@@ -8,6 +8,7 @@ A kind that the user declares is taken literally.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,6 +45,7 @@ MARKS = frozenset(
         *("n/a", "na", "n.a.", "n.a", "n/d", "n.d.", "nd", "#n/a", "#na", "nan", "null", "none", "nil", "<na>", "nat"),
         *("unknown", "unk", "missing", "not available", "not applicable", "not known", "no data", "no answer"),
         *("tbd", "tba", "tbc", "(blank)", "blank", "empty", "(null)", "(none)", "undefined", "pending", "withheld"),
+        *("0000-00-00", "00/00/0000", "00.00.0000", "0000-00-00 00:00:00"),
         *("#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "error", "err"),
         *(
             "unbekannt",
@@ -60,6 +62,8 @@ MARKS = frozenset(
     )
 )
 """Words and signs that people put where a number or a time is unknown."""
+AMBIGUOUS = frozenset(("none", "nil", "-", "error", "pending"))
+"""Those among them that may mean zero, or something of their own."""
 LEVEL_MARKS = frozenset(
     ("?", "??", "n/a", "n.a.", "n.a", "#n/a", "#na", "nan", "null", "<na>", "(blank)", "(null)", "\\n", "--", "---")
 ) | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"}
@@ -70,15 +74,22 @@ FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
 _DIGIT = re.compile(r"\d")
+_ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
+"""What people put beside a number that is not quite one: <0.1, 12*."""
 ID_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|index|idx|row|rownum|nr|no|number|#)$|(?-i:[a-z](?:ID|Id)$)"
+    r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|idx|rownum|nr|no|#)$|^(?:index|row|number)$|(?-i:[a-z](?:ID|Id)$)"
     r"|nummer$|^unnamed: \d+$|^column \d+$"
 )
-PHONE_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|cell|fax|telefon|handy)(?:$|[\s_.-])|phone$")
-POST_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:zip|postcode|postal|plz|postleitzahl|cap|cep)(?:$|[\s_.-])|zip[_ ]?code|post[_ ]?code"
+PHONE_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|fax|telefon)$|phone(?:[\s_.-]?(?:no|number|nr))?$"
 )
-TIME_NAME = re.compile(r"(?i)time|date|epoch|stamp|created|updated|modified|_at$|_ts$|^ts$|unix|zeit|datum")
+POST_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:zip|postcode|postal|plz|postleitzahl)(?:$|[\s_.-])|zip[_ ]?code|post[_ ]?code"
+)
+TIME_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:time|date|epoch|timestamp|created|updated|modified|at|ts|unix|zeit|datum)(?:$|[\s_.-])"
+    r"|(?:timestamp|datetime|(?-i:[a-z](?:Time|Date|At)))$"
+)
 EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12)}
 """Between 1979 and 2103."""
 
@@ -142,7 +153,7 @@ class _Reader:
         column, dtype = self.column, self.column.dtype
         if isinstance(dtype, pd.CategoricalDtype):
             kind = Kind.ORDINAL if column.cat.ordered else Kind.CATEGORICAL
-            return self._as_levels(kind, "a category of pandas" + (" with an order" if column.cat.ordered else ""))
+            return self._as_levels(kind, "a pandas category" + (" with an order" if column.cat.ordered else ""))
         if dtype.kind == "b":
             return Understood(self.name, boolean_variable(self.name, column, self.missing), "true or false")
         if dtype.kind == "M":
@@ -198,7 +209,11 @@ class _Reader:
 
     def _text_column(self) -> Understood:
         different = list(self._counts)
-        if len(different) <= 2 and all(text.casefold() in ("true", "false") for text in different):
+        if (
+            len(different) <= 2
+            and {text.casefold() for text in different} in ({"true"}, {"false"}, {"true", "false"})
+            and (self.column[~self.missing].nunique() <= 2)
+        ):
             return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
         sure = [text for text in different if text.casefold() not in UNKNOWN_WORDS]
         read = self._as_numbers_or_times(sure, ()) if sure else None
@@ -210,7 +225,16 @@ class _Reader:
 
     def _odd(self, sure: Sequence[str]) -> tuple[str, ...]:
         """Words that people put for unknown among numbers, and a few others if they are rare."""
-        odd = [text for text in sure if text.casefold() in MARKS or not _DIGIT.search(text)]
+        shapes = Counter(_shape(text) for text in sure)
+        rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
+        usual = len(sure) >= FEW and len(rare) < len(shapes)
+        odd = [
+            text
+            for text in sure
+            if text.casefold() in MARKS
+            or not _DIGIT.search(text)
+            or (usual and _shape(text) in rare and _ODD_SIGN.search(text))
+        ]
         strange = {text for text in odd if text.casefold() not in MARKS}
         cells = sum(self._counts.values())
         if len(strange) > MOST_ODD or sum(self._counts[text] for text in strange) > ODD_SHARE * cells:
@@ -250,9 +274,10 @@ class _Reader:
             if reason:
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
-        if in_words(different):
+        unspaced = self.column.nunique() <= len(self._counts)  # no text is there with and without spaces around it
+        if in_words(different) and unspaced:
             return self._with(boolean_variable(self.name, self.column, missing), "yes or no", own)
-        if len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
+        if unspaced and len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
             said = f"levels from {order[0]!r} to {order[-1]!r}"
             return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
@@ -274,9 +299,9 @@ class _Reader:
                 return Understood(
                     name, None, "a different number in every row, by name an id", remedy=hints.kind(name, "integer")
                 )
-            if PHONE_NAME.search(name) and values.min() >= 1e5:
+            if PHONE_NAME.search(name) and values.min() >= 1e6:
                 return Understood(name, None, "phone numbers", remedy=hints.kind(name, "categorical"))
-            if POST_NAME.search(name) and values.min() >= 100:
+            if POST_NAME.search(name) and values.min() >= 100 and values.max() < 1e6:
                 return self._postcodes(values)
             form = _digits_form(name, values)
             if form:
@@ -321,7 +346,9 @@ class _Reader:
         if variable is None:
             raise AssertionError("a declared kind always has a variable")
         own = tuple(text for text in own if text)
-        strange = [text for text in own if text.casefold() not in MARKS]
+        cells = sum(self._counts.values()) if own else 0
+        often = [text for text in own if text.casefold() in AMBIGUOUS and self._counts.get(text, 0) > ODD_SHARE * cells]
+        strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
             shown = ", ".join(map(repr, strange))
             doubts = (*doubts, f"{shown} {'is' if len(strange) == 1 else 'are'} taken for unknown")
@@ -338,6 +365,11 @@ def _levels(
     said: str = "levels in the order given",
 ) -> Understood:
     return Understood(name, level_variable(name, column, missing, kind, order), said)
+
+
+def _shape(text: str) -> str:
+    """The text with all numbers alike."""
+    return re.sub(r"[\d.,]+", "9", text)
 
 
 def _all(pattern: str, texts: Sequence[str]) -> bool:

@@ -26,8 +26,8 @@ MANY = 10_000
 PATTERNS = (
     (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\{[0-9a-f-]{36}\}", "ids (UUIDs)"),
     (r"(?i)(?:0x)?[0-9a-f]{16,128}", "ids (hashes)"),
-    (r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}", "addresses of e-mail"),
-    (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "addresses of web pages"),
+    (r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}", "e-mail addresses"),
+    (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "web addresses"),
     (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
     (r"\+?\(?\d[\d ()/.-]{5,}\d", "phone numbers or ids"),
     (r"-?\d{1,3}\.\d+[,; ]\s*-?\d{1,3}\.\d+", "coordinates, two numbers in one cell: split them into two columns"),

@@ -142,8 +142,9 @@ class Look:
         """One line: how many rows, and how many columns of which kind."""
         kinds = Counter(GROUPS.get(Kind(column.kind), GROUP) for column in self.columns if column.kind)
         said = ", ".join(f"{count} {one if count == 1 else more}" for (one, more), count in kinds.most_common())
+        noun = "column" if len(self.columns) == 1 else "columns"
         out = f"; {len(self.left_out)} left out" if self.left_out else ""
-        return f"{self.rows:,} rows, {len(self.columns)} columns: {said or 'none to learn from'}{out}"
+        return f"{self.rows:,} rows, {len(self.columns)} {noun}: {said or 'none to learn from'}{out}"
 
     def __str__(self) -> str:
         return self.text()
@@ -228,7 +229,8 @@ def look(
             cells[each.name] = each.variable, values, known
     said: dict[str, str] = dict(oddities.copies(cells))
     looks = [
-        column if column.name not in said else _with(column, said[column.name], _drop(column.name)) for column in looks
+        column if column.name not in said else _with(column, said[column.name], hints.drop(column.name))
+        for column in looks
     ]
     return Look(len(table), tuple(looks), int(_repeated(cells, len(table))))
 
@@ -302,10 +304,6 @@ def _other_kind(variable: Variable) -> str:
     """The kind that a user would most likely want in its place, as an option."""
     others = {Kind.ATOMS: "categorical", Kind.CATEGORICAL: "ordinal", Kind.ORDINAL: "categorical"}
     return hints.kind(variable.name, others.get(variable.kind, "categorical"))
-
-
-def _drop(name: str) -> str:
-    return hints.drop(name)
 
 
 def _with(column: ColumnLook, finding: str, remedy: str) -> ColumnLook:

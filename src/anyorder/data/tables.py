@@ -107,14 +107,15 @@ def understand_table(
     if not len(kept) or not len(kept.columns):
         raise UserError(f"the table is empty: {len(kept)} rows and {len(kept.columns)} columns; nothing to learn from")
     marks = tuple(dict.fromkeys(str(mark) for mark in missing))
-    comma = Dialect.of(table).decimal == "," or _has_decimal_commas(kept)
+    written_so = Dialect.of(table).decimal == ","
+    comma = written_so or _has_decimal_commas(kept)
     digits: Mapping[str, tuple[int, str]] = table.attrs.get(PLACES, {})
     found = []
     for name in kept.columns:
         forced = _kind(name, chosen[name]) if name in chosen else None
         read = understand(name, kept[name], forced, marks, orders.get(name, ()), decimal_comma=comma)
         if read.variable is not None and kept[name].dtype.kind == "f" and read.variable.numeric:
-            read = replace(read, variable=_as_in_file(read.variable, digits.get(name, (0, "")), comma=comma))
+            read = replace(read, variable=_as_in_file(read.variable, digits.get(name, (0, "")), comma=written_so))
         if read.variable is not None and name in limits:
             read = replace(read, variable=_with_bounds(read.variable, limits[name]))
         found.append(read)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from anyorder.data.dialect import Dialect
 from anyorder.data.digits import PLACES
 from anyorder.variables.notations import Notation
 from anyorder.variables.notations.number import NumberNotation
@@ -25,10 +26,9 @@ def as_written(frame: pd.DataFrame, schema: Schema, like: pd.DataFrame | None = 
         if name not in out.columns or out[name].dtype.kind != "f":
             continue
         own = variable.notation
-        comma = isinstance(own, NumberNotation) and own.decimal == ","
         if like is not None:
             places, exponent = digits.get(name, (0, ""))
-            decimal = "," if comma else "."
+            decimal = Dialect.of(like).decimal
             own = NumberNotation(decimal=decimal, places=places, exponent=exponent) if places else None
         if own is not None:
             out[name] = _texts(out[name], own)

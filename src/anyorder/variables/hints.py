@@ -25,7 +25,7 @@ class Hint(str):
 
 def for_commands(text: str) -> str:
     """A sentence with its hints in the language of the command line alone."""
-    return re.sub(r"\w+=(?:\[.*?\]|\{.*?\}|'.*?') \(command line: (.*?)\)(?=$|[;,. )])", r"\1", text)
+    return re.sub(r"\w+=(?:\[.*?\]|\{.*?\}|'.*?') \(command line: (.*?)\)(?=$|[;,.)])", r"\1", text)
 
 
 def drop(name: str) -> Hint:

@@ -300,8 +300,8 @@ def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> t
     if as_thousands and as_decimal:
         # 1,234 and 56,789 alone: where all fractions have three digits they most likely are none. A point is left to
         # be one, as programs write it, unless the other columns have decimal commas.
-        if money:
-            return *as_thousands[0], False  # no currency has thousandths in an export
+        if money and sign != ".":
+            return *as_thousands[0], False  # amounts have no thousandths, but rates (1.459) have
         fraction = (sign == ".") != decimal_comma
         return ("", sign, True) if fraction else (*as_thousands[0], True)
     if as_thousands:
