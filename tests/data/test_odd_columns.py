@@ -127,3 +127,31 @@ def test_an_order_can_be_given() -> None:
     schema, _ = prepare(frame, levels={"pain": ["none", "some", "much", "unbearable"]})
     assert schema["pain"].kind.value == "ordinal"
     assert schema["pain"].levels == ("none", "some", "much", "unbearable")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "kind", "doubtful"),
+    [
+        ("size", ["S", "M", "L", "XL", "XL "] * 20, "categorical", False),
+        ("agree", ["yes", "yes ", "no"] * 20, "categorical", False),
+        ("rate", [f"€1.{i}" for i in range(100, 199)], "continuous", True),
+        ("market cap", list(range(1_000_000, 1_100_000, 1000)), "integer", False),
+        ("candidate_votes", list(range(400_000_000, 400_100_000, 1000)), "integer", False),
+        ("house number", [int(x) for x in np.random.default_rng(0).permutation(500)[:60]], "integer", False),
+        ("zip", [*["94110", "60601", "10001", "73301"] * 20, "unknown"], "categorical", False),
+        ("customer_id", [*map(str, range(1, 80)), "n/a"], None, False),
+        ("lab", [*(f"{i / 7:.2f}" for i in range(150)), "<0.1", "<0.1", "<0.1"], "continuous", True),
+        ("seen", [*(f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(100)), "0000-00-00"], "datetime", False),
+        ("children", [*["none"] * 60, *map(str, [1, 2, 3, 4] * 10)], "integer", True),
+        ("season", ["2008/09", "2009/10", "2010/11", "2011/12"] * 20, "categorical", False),
+        ("clocks", ["2024-01-01T10:00:00Z", "2024-01-01T10:00:00"] * 20, "categorical", False),
+        ("mixed", [*np.linspace(0, 9, 60).tolist(), "n/a"], "continuous", False),
+        ("moments", [*pd.date_range("2024-01-01", periods=50).tolist(), "unknown"], "datetime", False),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_what_is_easily_misread(name: str, cells: list[object], kind: str | None, doubtful: bool) -> None:
+    found = understand(name, pd.Series(cells, dtype=object if name in ("mixed", "moments") else None))
+    taken = None if found.variable is None else found.variable.kind.value
+    assert ALIKE.get(str(taken), taken) == kind, found.why
+    assert bool(found.doubts) == doubtful

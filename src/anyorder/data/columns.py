@@ -37,7 +37,7 @@ from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.scales import in_known_order
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
-from anyorder.variables.times import EXAMPLE, ISO_TIME
+from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
 
 MARKS = frozenset(
     (
@@ -165,7 +165,18 @@ class _Reader:
                 f"column {self.name!r} has the dtype {dtype}; expected numbers, texts, booleans or times. "
                 f"Convert it, or leave it out with {hints.drop(self.name)}"
             )
-        inside = pd.api.types.infer_dtype(column[~self.missing])
+        known = column[~self.missing]
+        words = [cell for cell in known if isinstance(cell, str)]
+        own = tuple(dict.fromkeys(word.strip() for word in words))
+        if words and len(words) < len(known) and all(word.casefold() in MARKS for word in own):
+            # Numbers or times of a spreadsheet, and words for unknown among them.
+            missing = missing_cells(column, (*self.marks, *own))
+            inside = pd.api.types.infer_dtype(column[~missing])
+            if inside in ("integer", "floating", "mixed-integer-float", "decimal"):
+                return self._numbers("numbers", missing, own)
+            if inside in ("date", "datetime", "datetime64"):
+                return self._times("times", missing, own)
+        inside = pd.api.types.infer_dtype(known)
         if inside in ("integer", "floating", "mixed-integer-float", "decimal"):
             return self._numbers("numbers")
         if inside == "boolean":
@@ -252,8 +263,11 @@ class _Reader:
             form = find_time_form(texts) if _all(r"\d{8}|\d{14}", texts) else None
             if form:
                 return self._times("", self._unknown(own), own, form)
+            if _all(r"[+-]?\d+", texts):
+                return self._whole_numbers(self._unknown(own), own)
             return self._numbers("numbers", self._unknown(own), own, _plain_form(texts))
-        if _all(ISO_TIME, few) and _all(ISO_TIME, texts) and real_times(pd.Series(list(texts), dtype="str")):
+        zones = {has_zone(text) for text in few}  # a column with and without time zones cannot be put on one clock
+        if len(zones) == 1 and _all(ISO_TIME, few) and _all(ISO_TIME, texts) and _on_one_clock(texts):
             return self._times("times", self._unknown(own), own)
         if find_notation(few, decimal_comma=self.decimal_comma) is not None:
             notation = find_notation(texts, decimal_comma=self.decimal_comma)
@@ -287,10 +301,17 @@ class _Reader:
     # Columns of numbers.
 
     def _number_column(self) -> Understood:
-        missing, name = self._unknown(), self.name
+        missing = self._unknown()
+        values = numbers(self.column, missing, self.name)[~missing]
+        if bool((values == np.rint(values)).all()):
+            return self._whole_numbers(missing, ())
+        return self._numbers("numbers", missing)
+
+    def _whole_numbers(self, missing: Mask, own: tuple[str, ...]) -> Understood:
+        """Ids, phone numbers, postcodes, dates in digits, or numbers: what they are called helps to tell."""
+        name = self.name
         values = numbers(self.column, missing, name)[~missing]
-        whole = bool((values == np.rint(values)).all())
-        if whole and len(values) > FEW:
+        if len(values) > FEW:
             named = bool(ID_NAME.search(name) or PHONE_NAME.search(name) or not name.strip())
             distinct = named and len(np.unique(values)) == len(values)
             if distinct and _runs(values) and not PHONE_NAME.search(name):
@@ -305,8 +326,8 @@ class _Reader:
                 return self._postcodes(values)
             form = _digits_form(name, values)
             if form:
-                return self._times("", missing, (), TimeForm(form))
-        return self._numbers("numbers", missing)
+                return self._times("", missing, own, TimeForm(form))
+        return self._numbers("numbers", missing, own)
 
     def _postcodes(self, values: Numbers) -> Understood:
         different = len(np.unique(values))
@@ -346,8 +367,10 @@ class _Reader:
         if variable is None:
             raise AssertionError("a declared kind always has a variable")
         own = tuple(text for text in own if text)
-        cells = sum(self._counts.values()) if own else 0
-        often = [text for text in own if text.casefold() in AMBIGUOUS and self._counts.get(text, 0) > ODD_SHARE * cells]
+        line = variable.numeric or variable.kind is Kind.DATETIME
+        counts = self._counts if line and self.texts else {}
+        most = ODD_SHARE * sum(counts.values())
+        often = [text for text, count in counts.items() if text.casefold() in AMBIGUOUS and count > most]
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
             shown = ", ".join(map(repr, strange))
@@ -375,6 +398,10 @@ def _shape(text: str) -> str:
 def _all(pattern: str, texts: Sequence[str]) -> bool:
     whole = re.compile(pattern)
     return all(whole.fullmatch(text) for text in texts)
+
+
+def _on_one_clock(texts: Sequence[str]) -> bool:
+    return len({has_zone(text) for text in texts}) == 1 and real_times(pd.Series(list(texts), dtype="str"))
 
 
 def _plain_form(texts: Sequence[str]) -> Notation | None:

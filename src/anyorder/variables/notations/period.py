@@ -34,6 +34,12 @@ _FIELDS = {
 _TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Www")
 
 
+def _is_season(text: str) -> bool:
+    """Whether this is a year and the next one: 2008/09."""
+    parts = re.fullmatch(r"(\d{4})[/-](\d\d)", text)
+    return parts is not None and (int(parts[1]) + 1) % 100 == int(parts[2])
+
+
 @final
 @dataclass(frozen=True)
 class PeriodNotation(Notation):
@@ -52,6 +58,8 @@ class PeriodNotation(Notation):
     @classmethod
     def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
         for form in FORMS:
+            if form in ("YYYY/MM", "YYYY-MM") and all(_is_season(text) for text in texts):
+                continue
             found = cls(form, texts[0].isupper() if texts else False)
             if all(found.read(text) is not None for text in texts):
                 return found
