@@ -1,6 +1,6 @@
 """Record the film of the README: a messy file, three commands, the first answer, as an animated SVG.
 
-    python docs/make_film.py [--minutes 0.5] [--out docs/images/first_answer.svg]
+    python docs/make_film.py [--out docs/images/first_answer.svg]
 
 The commands are run for real, in a folder of their own, and what they print is what the film shows; only the waiting is
 shortened, and the time that the commands took is written beside them.
@@ -87,7 +87,7 @@ def film(scenes: list[tuple[str, list[str], float]]) -> str:
     )
 
 
-def main(minutes: float = 0.5, out: Path = ROOT / "docs" / "images" / "first_answer.svg") -> None:
+def main(out: Path = ROOT / "docs" / "images" / "first_answer.svg") -> None:
     """Run the commands and write the picture."""
     shop = messy_tables(1000)[0]
     scenes = []
@@ -96,7 +96,7 @@ def main(minutes: float = 0.5, out: Path = ROOT / "docs" / "images" / "first_ans
         (folder / shop.name).write_bytes(shop.content)
         for command in (
             f"anyorder look {shop.name}",
-            f"anyorder fit {shop.name} --minutes {minutes:g}",
+            f"anyorder fit {shop.name}",
             "anyorder ask shop.anyorder 'price, rating | discount=\"15%\"'",
         ):
             printed, seconds = run(command, folder)
