@@ -85,6 +85,11 @@ def test_what_to_type_is_named_in_both_languages(found: Look) -> None:
     assert "kinds=" not in text.split("to change it", 1)[1].splitlines()[0]
 
 
+def test_columns_without_repeats_do_not_say_the_same() -> None:
+    found = ao.look({"x": RNG.normal(size=60), "y": RNG.normal(size=60), "z": [f"k{i % 50}" for i in range(60)]})
+    assert not any("says the same" in finding for column in found.columns for finding in column.odd)
+
+
 def test_following_the_advice_helps() -> None:
     again = ao.look(table(), missing=["999"], drop=["label"], kinds={"id": "categorical"})
     assert "999" not in odd(again, "age")

@@ -155,3 +155,38 @@ def test_what_is_easily_misread(name: str, cells: list[object], kind: str | None
     taken = None if found.variable is None else found.variable.kind.value
     assert ALIKE.get(str(taken), taken) == kind, found.why
     assert bool(found.doubts) == doubtful
+
+
+def test_the_other_reading_can_be_had_as_the_note_says() -> None:
+    frame = pd.DataFrame(
+        {
+            "day": [f"{1 + i * 5 % 11:02d}/{1 + i * 7 % 12:02d}/2023" for i in range(60)],
+            "amount": [f"{1 + i % 9},{100 + i}" for i in range(60)],
+        }
+    )
+    with pytest.warns(UserWarning, match="to have it otherwise") as said:
+        schema, _ = prepare(frame)
+    assert (schema["day"].form, schema["amount"].kind.value) == ("%m/%d/%Y", "integer")
+    notes = [str(warning.message) for warning in said]
+    assert any("kinds={'day': 'datetime %d/%m/%Y'}" in note for note in notes)
+    assert any("kinds={'amount': 'continuous 1234,5'}" in note for note in notes)
+    other, _ = prepare(frame, {"day": "datetime %d/%m/%Y", "amount": "continuous 1234,5"})
+    assert (other["day"].form, other["amount"].kind.value) == ("%d/%m/%Y", "continuous")
+    encoding = Encoding.fit(frame, other)
+    values, known = encoding.encode(frame)
+    pd.testing.assert_frame_equal(encoding.decode(np.where(known, values, np.nan)), frame)
+    assert float(encoding.measure("amount", values[:1, 1])[0]) == pytest.approx(1.1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("datetime soon", "form of times such as"),
+        ("continuous 1.234", "form such as 1,234.5"),
+        ("continuous 1.234,5", "not all of its cells are numbers written like"),
+        ("categorical %d", "goes with datetime"),
+    ],
+)
+def test_forms_that_make_no_sense(kind: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        prepare(pd.DataFrame({"x": ["$1.5", "$2.25"] * 20, "y": np.arange(40.0)}), {"x": kind})

@@ -116,9 +116,13 @@ def understand(
     marks: Sequence[str] = (),
     order: Sequence[object] = (),
     *,
+    form: str = "",
     decimal_comma: bool = False,
 ) -> Understood:
-    """What this column is, or is declared to be."""
+    """What this column is, or is declared to be.
+
+    ``form`` is how its times (%d/%m/%Y) or numbers (1.234,5) are declared to be written.
+    """
     missing = missing_cells(column, marks)
     if missing.all():
         return Understood(name, None, EMPTY)
@@ -127,7 +131,7 @@ def understand(
     if order:
         return _levels(name, column, missing, marks, forced or Kind.ORDINAL, order)
     reader = _Reader(name, column, missing, marks, decimal_comma)
-    return reader.declared(forced) if forced is not None else reader.found()
+    return reader.declared(forced, form) if forced is not None else reader.found()
 
 
 class _Reader:
@@ -185,7 +189,7 @@ class _Reader:
             return self._times("times")
         return self._as_levels(Kind.CATEGORICAL, "values of several types, taken for categories")
 
-    def declared(self, kind: Kind) -> Understood:
+    def declared(self, kind: Kind, form: str = "") -> Understood:
         """The column as the user says it is."""
         name, column = self.name, self.column
         if kind is Kind.BOOLEAN:
@@ -198,11 +202,16 @@ class _Reader:
             raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
         texts = [text for text in self._counts if text not in set(own)] if self.texts else []
         if kind is Kind.DATETIME:
-            form = find_time_form(texts) if texts and not _all(ISO_TIME, texts) else None
-            variable = time_variable(name, column, missing, declared=True, form=form.pattern if form else "")
-            return self._with(variable, "declared", own, _other_order(form))
+            found = find_time_form(texts) if texts and not form and not _all(ISO_TIME, texts) else None
+            pattern = form or (found.pattern if found else "")
+            variable = time_variable(name, column, missing, declared=True, form=pattern)
+            return self._with(variable, "declared", own, _other_order(found))
         plain = not texts or _all(NUMBER, texts)
         notation = None if plain else find_notation(texts, decimal_comma=self.decimal_comma)
+        if form:
+            notation = NumberNotation.find(texts, separators=separators_of(name, form)) if texts else None
+            if texts and notation is None:
+                raise UserError(f"column {name!r}: not all of its cells are numbers written like {form}")
         return self._with(number_variable(name, column, missing, kind, notation), "declared", own)
 
     # Columns of texts. They are looked at by their different texts alone, since most columns repeat a few of them.
@@ -346,7 +355,9 @@ class _Reader:
         if variable is None:
             return self._as_levels(Kind.CATEGORICAL, "long numbers that repeat, taken for categories")
         doubts = (notation.doubt,) if notation is not None and notation.doubt else ()
-        return self._with(variable, said, own, doubts)
+        read = self._with(variable, said, own, doubts)
+        other = notation.other if notation is not None else ""
+        return replace(read, remedy=hints.kind(self.name, f"continuous {other}")) if other else read
 
     def _times(
         self, said: str, missing: Mask | None = None, own: tuple[str, ...] = (), form: TimeForm | None = None
@@ -357,7 +368,9 @@ class _Reader:
         if variable is None:
             return self._as_levels(Kind.CATEGORICAL, "one time only: there is nothing to learn")
         said = said or f"times written like {write_times(EXAMPLE, pattern)[0]}"
-        return self._with(variable, said, own, _other_order(form))
+        read = self._with(variable, said, own, _other_order(form))
+        other = form.other if form else ""
+        return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
     def _as_levels(self, kind: Kind, said: str) -> Understood:
         return _levels(self.name, self.column, self.missing, self.marks, kind, (), said)
@@ -420,6 +433,16 @@ def _level_marks(different: Sequence[str]) -> tuple[str, ...]:
     if "+" not in short:
         found += [text for text in short if text == "-"]
     return tuple(found) if len(found) < len(different) else ()
+
+
+def separators_of(name: str, form: str) -> tuple[str, str]:
+    """What stands between thousands and before fractions in a number that is written like 1,234.5 or 1234,5."""
+    found = re.fullmatch(r"1(\D?)234([.,])5", form)
+    if found is None or found[1] == found[2]:
+        raise UserError(
+            f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 behind its kind, got {form!r}"
+        )
+    return found[1], found[2]
 
 
 def _other_order(form: TimeForm | None) -> tuple[str, ...]:

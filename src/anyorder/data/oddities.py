@@ -108,9 +108,12 @@ def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tupl
     for name in names:
         variable, values, known = cells[name]
         values, known = values[:ROWS_COMPARED], known[:ROWS_COMPARED]
-        if known.sum() < FEWEST or len(np.unique(values[known])) < 2:
+        different = len(np.unique(values[known]))
+        if known.sum() < FEWEST or different < 2:
             continue
-        key = _pattern(values, known)
+        # Two columns in which hardly a value repeats are the same in the same rows by chance.
+        repeats = 2 * different <= known.sum()
+        key = _pattern(values, known) if repeats else name.encode()
         if key in keys:
             yield name, _relation(variable, values[known], keys[key], *cells[keys[key]][:2], known)
             continue
@@ -118,7 +121,12 @@ def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tupl
         if variable.numeric and not variable.kind.has_levels:
             for other, theirs, seen in lines:
                 both = known & seen
-                if both.sum() >= FEWEST and abs(_correlation(values[both], theirs[both])) > 1 - 1e-6:
+                if both.sum() < FEWEST:
+                    continue
+                if np.array_equal(values[both], theirs[both]):
+                    yield name, f"repeats {other!r}"
+                    break
+                if abs(_correlation(values[both], theirs[both])) > 1 - 1e-6:
                     yield name, f"is {other!r} in another unit"
                     break
             lines.append((name, values, known))

@@ -112,8 +112,8 @@ def understand_table(
     digits: Mapping[str, tuple[int, str]] = table.attrs.get(PLACES, {})
     found = []
     for name in kept.columns:
-        forced = _kind(name, chosen[name]) if name in chosen else None
-        read = understand(name, kept[name], forced, marks, orders.get(name, ()), decimal_comma=comma)
+        forced, form = _kind(name, chosen[name]) if name in chosen else (None, "")
+        read = understand(name, kept[name], forced, marks, orders.get(name, ()), form=form, decimal_comma=comma)
         if read.variable is not None and kept[name].dtype.kind == "f" and read.variable.numeric:
             read = replace(read, variable=_as_in_file(read.variable, digits.get(name, (0, "")), comma=written_so))
         if read.variable is not None and name in limits:
@@ -138,7 +138,8 @@ def lines_about(column: Understood) -> list[str]:
     if column.variable is None:
         keep = f"; keep it with {column.remedy}" if column.remedy else ""
         return [f"left out of the model: {column.name!r} ({column.why}{keep})"]
-    return [f"column {column.name!r}: {doubt}" for doubt in column.doubts]
+    change = f"; to have it otherwise: {column.remedy}" if column.remedy else ""
+    return [f"column {column.name!r}: {doubt}{change}" for doubt in column.doubts]
 
 
 def _has_decimal_commas(table: pd.DataFrame) -> bool:
@@ -155,13 +156,20 @@ def _has_decimal_commas(table: pd.DataFrame) -> bool:
 _DECIMAL_COMMA = re.compile(r"\D{0,4}(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})\D{0,4}")
 
 
-def _kind(name: str, word: object) -> Kind:
-    if str(word) in FREE_TEXT:
+def _kind(name: str, given: object) -> tuple[Kind, str]:
+    """A kind, and the form behind it: "datetime %d/%m/%Y", "continuous 1.234,5"."""
+    word, _, form = str(given).strip().partition(" ")
+    if str(given) in FREE_TEXT:
         raise UserError(
-            f"column {name!r} cannot be {str(word)!r}: nothing is learned from free text; it is left out by itself, or "
+            f"column {name!r} cannot be {str(given)!r}: nothing is learned from free text; it is left out by itself, or "
             f"with drop=[{name!r}]"
         )
-    return Kind.read(word)
+    kind, form = Kind.read(word), form.strip()
+    if form and kind.has_levels:
+        raise UserError(f"column {name!r}: a form ({form}) goes with datetime or a number, not {kind.value}")
+    if form and kind is Kind.DATETIME and "%" not in form:
+        raise UserError(f"column {name!r}: expected a form of times such as %d/%m/%Y, got {form!r}")
+    return kind, form
 
 
 def _order(name: str, given: Any) -> tuple[object, ...]:

@@ -35,7 +35,7 @@ def drop(name: str) -> Hint:
 
 def kind(name: str, word: str) -> Hint:
     """How to say what the column is."""
-    return Hint(f"kinds={{{name!r}: {word!r}}}", f"--kind {shlex.quote(f'{write_word(name)}={word}')}")
+    return Hint(f"kinds={{{name!r}: {word!r}}}", f"--kind {shlex.quote(f'{write_word(name)}={write_word(word)}')}")
 
 
 def missing(mark: str) -> Hint:

@@ -49,6 +49,11 @@ class Notation(ABC):
         return ""
 
     @property
+    def other(self) -> str:
+        """How that other reading is asked for, as the form behind a kind; empty where there is none."""
+        return ""
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         """The least and the greatest number that can be meant."""
         return None, None

@@ -83,7 +83,10 @@ class NumberNotation(Notation):
             raise UserError(f"no such way to write numbers: places={self.places!r}, negative={self.negative!r}")
 
     @classmethod
-    def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
+    def find(
+        cls, texts: Sequence[str], *, decimal_comma: bool = False, separators: tuple[str, str] | None = None
+    ) -> Self | None:
+        """As declared by the base; ``separators`` between thousands and before fractions, if they are known."""
         found = [_PARTS.fullmatch(text) for text in texts]
         parts = [each for each in found if each is not None]
         if not parts or len(parts) < len(texts) or any(bool(each["open"]) != bool(each["close"]) for each in parts):
@@ -97,10 +100,11 @@ class NumberNotation(Notation):
             return None
         bodies = [_plain_spaces(each["body"]) for each in parts]
         money = _is_money(prefix) or _is_money(suffix)
-        separators = _separators(bodies, decimal_comma=decimal_comma, money=money)
-        if separators is None or (separators[0] == " " and not (prefix or suffix) and _like_phone_numbers(bodies)):
+        told = None if separators is None else _told(bodies, *separators)
+        parted = told if separators is not None else _separators(bodies, decimal_comma=decimal_comma, money=money)
+        if parted is None or (parted[0] == " " and not (prefix or suffix) and _like_phone_numbers(bodies)):
             return None
-        thousands, decimal, either = separators
+        thousands, decimal, either = parted
         exponents = {(each["exponent"] or "")[:1] for each in parts}
         if len(exponents) > 1 and "" not in exponents:
             return None
@@ -209,6 +213,16 @@ class NumberNotation(Notation):
         return f"a number in {suffix}{sign}" if suffix else f"a number{sign}"
 
     @property
+    def other(self) -> str:
+        """The form 1,234.5 of the other reading, where there are two; empty where there is one."""
+        if not self.either:
+            return ""
+        sign = self.thousands or self.decimal
+        if self.thousands:
+            return f"1234{sign}5"
+        return f"1{sign}234{',' if sign == '.' else '.'}5"
+
+    @property
     def doubt(self) -> str:
         if not self.either:
             return ""
@@ -307,6 +321,12 @@ def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> t
     if as_thousands:
         return *as_thousands[0], False
     return ("", sign, False) if as_decimal else None
+
+
+def _told(bodies: Sequence[str], thousands: str, decimal: str) -> tuple[str, str, bool] | None:
+    """These separators, if all numbers can have them."""
+    pattern = _body_pattern(_plain_spaces(thousands), decimal)
+    return (_plain_spaces(thousands), decimal, False) if all(map(pattern.fullmatch, bodies)) else None
 
 
 def _grouped_once(bodies: Sequence[str], sign: str) -> bool:
