@@ -511,3 +511,10 @@ def test_a_spreadsheet_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pyt
 def test_standard_input_is_told_how_to_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(b"1,2\n3,4\n")))
     assert read_table("-#header=0").to_dict("list") == {"column 1": [1, 3], "column 2": [2, 4]}
+
+
+def test_a_first_row_that_comes_all_the_time_is_no_header_that_is_repeated(tmp_path: Path) -> None:
+    """A file without column names: rows like the first one are rows, and none of them is lost."""
+    path = tmp_path / "plain.csv"
+    path.write_text("red,yes\n" + "red,yes\nblue,no\n" * 20, encoding="utf-8")
+    assert len(read_table(path)) == 40

@@ -26,6 +26,7 @@ from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, an
 
 ALWAYS_MISSING = ("nan", "NaN", "NAN", "<NA>", "NaT", "NULL", "null", "#N/A")
 """Texts that programs write for "no value", whatever the column. NA and None may be meant as texts."""
+MOST_HEADERS, HEADER_SHARE = 3, 0.05  # lines that repeat the column names: more of them are rows
 FEW = 20  # texts for a missing cell that pandas is told of
 PIECE = 1 << 23  # bytes of text that are taken at a time
 COLUMNS_TIMES_PIECES = 20_000  # a piece costs a little for every column: wide tables are taken in fewer, larger pieces
@@ -41,7 +42,8 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
     text.find_end(rows, say)
     marks = [*ALWAYS_MISSING, *map(str, missing)]
     seen = _seen(text, rows, marks)
-    if seen.names_as_cells:  # the column names are cells elsewhere too: such a row may well be one
+    too_often = len(seen.headers) > max(MOST_HEADERS, HEADER_SHARE * seen.count)
+    if seen.names_as_cells or too_often:  # the "names" are cells elsewhere too, or come all the time: rows like others
         text.headers = []
         seen = _seen(text, rows, marks)
     if not seen.count:

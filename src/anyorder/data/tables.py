@@ -161,7 +161,7 @@ def _kind(name: str, given: object) -> tuple[Kind, str]:
     word, _, form = str(given).strip().partition(" ")
     if str(given) in FREE_TEXT:
         raise UserError(
-            f"column {name!r} cannot be {str(given)!r}: nothing is learned from free text; it is left out by itself, or "
+            f"column {name!r} cannot be {str(given)!r}: nothing is learned from free text; it is left out by itself or "
             f"with drop=[{name!r}]"
         )
     kind, form = Kind.read(word), form.strip()
