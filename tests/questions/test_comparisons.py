@@ -16,6 +16,7 @@ from anyorder.questions.comparisons import Comparison, by_levels, separated
 from anyorder.questions.conditional import Conditional
 from anyorder.variables.codecs import LevelCodec, LineCodec
 from anyorder.variables.encoding import Encoding
+from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.ranges import Between
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
@@ -189,3 +190,15 @@ def test_times_numbers_and_texts_do_not_compare(table: tuple[AnyOrderModel, np.n
         Conditional(model, {"first": "second"})
     with pytest.raises(UserError, match="both columns are given"):
         Conditional(model, {"x": 1.0, "y": 2.0}).prob("x > y")
+
+
+def test_columns_in_different_units_are_not_compared() -> None:
+    def column(name: str, unit: str) -> LineCodec:
+        return LineCodec(Variable(name, Kind.CONTINUOUS, notation=NumberNotation(suffix=unit)), Warp.affine(0.0, 1.0))
+
+    codecs = (column("weight", " kg"), column("limit", " g"), column("spare", " kg"), column("plain", ""))
+    encoding = Encoding(Schema(tuple(codec.variable for codec in codecs)), codecs)
+    with pytest.raises(UserError, match="compares kg with g"):
+        by_levels(encoding, Comparison("weight", ">", "limit"))
+    assert not by_levels(encoding, Comparison("weight", ">", "spare"))
+    assert not by_levels(encoding, Comparison("weight", ">", "plain"))

@@ -19,7 +19,7 @@ from anyorder.questions.rules import NUMBERS, Rule, Rules, parse_rule
 from anyorder.variables.codecs import Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.ranges import Between
-from anyorder.variables.schema import Kind
+from anyorder.variables.schema import Kind, Variable
 
 _SIMPLE = re.compile(r"[^\W\d]\w*")
 
@@ -91,6 +91,9 @@ def by_levels(encoding: Encoding, comparison: Comparison) -> bool:
     if all(kind in NUMBERS for kind in kinds):
         if (kinds[0] is Kind.DATETIME) != (kinds[1] is Kind.DATETIME):
             raise UserError(f"{str(comparison)!r} compares a time with a number")
+        units = [_unit(encoding.schema[name]) for name in (comparison.name, comparison.other)]
+        if all(units) and units[0] != units[1]:
+            raise UserError(f"{str(comparison)!r} compares {units[0]} with {units[1]}")
         spaces = [encoding.codec(name).space for name in (comparison.name, comparison.other)]
         if comparison.mark in ("=", "!=") and Space.LINE in spaces:
             raise UserError(
@@ -118,6 +121,10 @@ def common_levels(encoding: Encoding, comparison: Comparison) -> list[tuple[Any,
 def as_rules(encoding: Encoding, compared: Sequence[Comparison]) -> list[Rule]:
     """Comparisons of numbers or times as rules."""
     return [rule for one in compared for rule in parse_rule(str(one), encoding.schema)]
+
+
+def _unit(variable: Variable) -> str:
+    return "" if variable.notation is None else variable.notation.unit
 
 
 def with_evidence(encoding: Encoding, rules: Rules | None, compared: Sequence[Comparison]) -> Rules | None:

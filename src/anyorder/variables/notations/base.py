@@ -44,6 +44,11 @@ class Notation(ABC):
         """What the column holds, in a few words for people: "an amount in $", "a time of day"."""
 
     @property
+    def unit(self) -> str:
+        """In what the numbers are counted; empty where nothing is said of it. Only equal units can be compared."""
+        return self.name
+
+    @property
     def doubt(self) -> str:
         """What else the texts could mean, where they leave that open; empty where they do not."""
         return ""

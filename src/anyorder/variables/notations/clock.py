@@ -98,5 +98,9 @@ class ClockNotation(Notation):
         return f"a time of day, in {unit}" if self.day else f"a length of time, in {unit}"
 
     @property
+    def unit(self) -> str:
+        return "minutes" if self.parts == 2 else "seconds"
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         return (0.0, (24.0 * 60 - 1) if self.parts == 2 else 24.0 * 3600 - 1) if self.day else (None, None)

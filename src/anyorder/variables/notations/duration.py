@@ -102,8 +102,11 @@ class DurationNotation(Notation):
 
     @property
     def meaning(self) -> str:
-        names = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
-        return f"a length of time, in {names[self.units[-2]]}"
+        return f"a length of time, in {self.unit}"
+
+    @property
+    def unit(self) -> str:
+        return {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}[self.units[-2]]
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:

@@ -213,6 +213,10 @@ class NumberNotation(Notation):
         return f"a number in {suffix}{sign}" if suffix else f"a number{sign}"
 
     @property
+    def unit(self) -> str:
+        return self.prefix.strip() or self.suffix.strip()
+
+    @property
     def other(self) -> str:
         """The form 1,234.5 of the other reading, where there are two; empty where there is one."""
         if not self.either:
