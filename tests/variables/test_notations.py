@@ -129,3 +129,18 @@ def test_options_out_of_range_are_refused(name: str) -> None:
     for option in fields & wrong.keys():
         with pytest.raises(UserError):
             NOTATIONS.build({"name": name, option: wrong[option]})
+
+
+@pytest.mark.parametrize(
+    ("texts", "value", "text"),
+    [
+        (["1 day", "3 days"], 2.6, "2.60 days"),
+        (["12%", "3%"], 12.57, "12.6%"),
+        (["12%", "3%"], 13.0, "13%"),
+        (["¥12,045", "¥3"], 1204.5, "¥1,204"),
+        (["$1.50", "$2.25"], 3.14159, "$3.14"),
+        (["1,5", "2,25"], 3.14159265, "3,14"),
+    ],
+)
+def test_computed_numbers_keep_the_digits_that_tell(texts: list[str], value: float, text: str) -> None:
+    assert found(texts).shown(value) == text

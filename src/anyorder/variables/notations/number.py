@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections import Counter
@@ -192,7 +193,13 @@ class NumberNotation(Notation):
         return f"{self.minus}{self.prefix}{body}{suffix}"
 
     def shown(self, value: float) -> str:
-        return self.write(value if self.fixed else float(f"{value:.{SHOWN}g}"))
+        if not self.fixed:
+            return self.write(float(f"{value:.{SHOWN}g}"))
+        if self.places or self.exponent or self.short or float(value).is_integer():
+            return self.write(value)
+        # The mean of whole numbers is none: 2.6 days.
+        digits = 2 - math.floor(math.log10(abs(value)))
+        return dataclasses.replace(self, places=min(max(digits, 0), 2)).write(value)
 
     def _grouped(self, whole: str) -> str:
         if not self.thousands:
