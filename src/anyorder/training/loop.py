@@ -341,8 +341,8 @@ class Trainer:
                 self.resume(self.checkpoint)
             else:
                 self.checkpoint.unlink()  # of an earlier run: a later resume must not find it
-        for curve in self.curves:
-            curve.forget(self.label, self.progress.step)
+        for curve in self.curves:  # a step that was noted after the checkpoint was written is validated and noted again
+            curve.forget(self.label, max(0, self.progress.validated))
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of the same run."""
