@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -40,7 +41,7 @@ class Pinned(Distribution):
         return (value >= self.at - 1e-9 * self.at.abs().clamp(min=1)).double()
 
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self.at.expand(torch.broadcast_shapes(level.shape, self.at.shape))
+        return self.at.expand(np.broadcast_shapes(level.shape, self.at.shape))
 
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.at

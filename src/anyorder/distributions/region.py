@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -64,7 +65,7 @@ class Points(Region):
         each = self._each(distribution)
         share = (each - each.logsumexp(0)).nan_to_num(nan=0.0).exp()
         reached = share.cumsum(0)[:-1]  # the last point takes what rounding leaves over
-        shape = torch.broadcast_shapes(level.shape, distribution.shape)
+        shape = np.broadcast_shapes(level.shape, distribution.shape)
         if distribution.shape.numel() == 1:  # one distribution for every level: a search, and no table
             return self._points[torch.searchsorted(reached.reshape(-1), level.contiguous())].expand(shape)
         below = reached.reshape(len(reached), *(1,) * (len(shape) - reached.ndim + 1), *reached.shape[1:]) < level
@@ -81,7 +82,7 @@ class Points(Region):
         reached = torch.cat([torch.zeros_like(mass[:1]), mass.cumsum(0)])
         slack = 1e-9 * value.double().abs().clamp(min=1)
         below = torch.searchsorted(self._points, (value.double() + slack).contiguous(), right=True)
-        shape = torch.broadcast_shapes(value.shape, distribution.shape)
+        shape = np.broadcast_shapes(value.shape, distribution.shape)
         wide = reached.reshape(len(reached), *(1,) * (len(shape) - reached.ndim + 1), *reached.shape[1:])
         return wide.expand(-1, *shape).gather(0, below.expand(shape)[None])[0]
 
@@ -148,7 +149,7 @@ class Interval(Stretch, Region):
     def _log_between(self, distribution: Distribution, start: float | Tensor) -> Float[Tensor, "*batch"]:
         """log P(start <= X, and X in the region)."""
         low = torch.as_tensor(start, dtype=torch.float64).expand(
-            torch.broadcast_shapes(torch.as_tensor(start).shape, distribution.shape)
+            np.broadcast_shapes(torch.as_tensor(start).shape, distribution.shape)
         )
         return distribution.log_between(low, torch.full_like(low, self.upto)).double()
 
@@ -167,13 +168,13 @@ class Nothing(Region):
         return torch.full(distribution.shape, -math.inf, dtype=torch.float64)
 
     def draw(self, distribution: Distribution, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return torch.zeros(torch.broadcast_shapes(level.shape, distribution.shape), dtype=torch.float64)
+        return torch.zeros(np.broadcast_shapes(level.shape, distribution.shape), dtype=torch.float64)
 
     def contains(self, value: Float[Tensor, "*batch"]) -> Bool[Tensor, "*batch"]:
         return torch.zeros_like(value, dtype=torch.bool)
 
     def cdf(self, distribution: Distribution, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return torch.zeros(torch.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
+        return torch.zeros(np.broadcast_shapes(value.shape, distribution.shape), dtype=torch.float64)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from anyorder.distributions.region import Interval
 
 Pair = tuple[float, float]
 UNFELT = 1e-7  # probability that may be missing in a mean: no more than quadrature leaves out
+REDRAWS = 3
 EVERYTHING = Interval(-math.inf, math.inf, -math.inf, math.inf)
 
 
@@ -148,7 +149,14 @@ class BeyondDistribution(Distribution):
         one, other = torch.rand(2, *drawn.shape, generator=generator, dtype=torch.float64, device=drawn.device)
         share_below, share_above = less * below / self._total, more * above / self._total
         wanted = (one >= 1 - share_above).long() - (one < share_below).long()
-        moved = wanted != (drawn > self.ends[1]).long() - (drawn < self.ends[0]).long()
+        moved = wanted != self._side(drawn)
+        for _ in range(REDRAWS):
+            # Nearly all that is moved is to lie between the ends, where nearly all draws lie: another one is soon had.
+            if not bool((moved & (wanted == 0)).any()):
+                break
+            fresh = self.base.sample(generator)
+            fits = moved & (self._side(fresh) == wanted)
+            drawn, moved = torch.where(fits, fresh, drawn), moved & ~fits
         if not bool(moved.any()):
             return drawn
         inside = below + other * (1 - below - above).clamp(min=0)
@@ -156,6 +164,10 @@ class BeyondDistribution(Distribution):
         # What is not moved is asked for its median, which is as good as any.
         again = self.base.quantile(level.clamp(1e-300, 1 - 1e-16).where(moved, 0.5))
         return torch.where(moved, again.to(drawn.dtype), drawn)
+
+    def _side(self, value: Tensor) -> Tensor:
+        """-1 below the lower end, 1 above the upper one, 0 between them."""
+        return (value > self.ends[1]).long() - (value < self.ends[0]).long()
 
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.expect(lambda value: value).to(self.base.mean().dtype)

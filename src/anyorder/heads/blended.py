@@ -157,7 +157,7 @@ class BlendDistribution(Distribution):
 
     def _along(self, curve: Curve, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """The quantiles of one distribution that is this curve, cut into cells where there is a lattice."""
-        wanted = level.double().expand(torch.broadcast_shapes(level.shape, self.shape)).contiguous()
+        wanted = level.double().expand(np.broadcast_shapes(level.shape, self.shape)).contiguous()
         levels = wanted.cpu().numpy().reshape(-1)
         found = torch.from_numpy(curve.quantile(levels))
         lattice = lattice_of(self) if self.discrete else None
@@ -183,7 +183,7 @@ class BlendDistribution(Distribution):
         else:
             reached = self.cdf(codes[:-1].reshape(-1, *[1] * max(level.ndim, len(self.shape)))).double()
             found = (reached < level.double()).sum(0).double()
-        found = found.expand(torch.broadcast_shapes(level.shape, self.shape))
+        found = found.expand(np.broadcast_shapes(level.shape, self.shape))
         return found.masked_fill(~((level >= 0) & (level <= 1)), math.nan).to(self._dtype)
 
     def _first_reaching(
