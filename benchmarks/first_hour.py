@@ -62,7 +62,7 @@ def measured(table: Messy, folder: Path, minutes: float) -> dict[str, Any]:
     )
     answered = time.perf_counter() - began
     assert table.target in answer["answers"], asked
-    drawn = read_table(_sampled(folder))
+    drawn = pd.read_csv(_sampled(folder), dtype=str)  # every cell to the letter
     original = read_table(folder / table.name)
     _, found = understand_table(original)
     left_out = tuple(each.name for each in found if each.variable is None)
