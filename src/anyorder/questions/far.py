@@ -18,6 +18,7 @@ from anyorder.variables.schema import Kind
 
 _SIGN = re.compile(r"^=([<>!]=?)\s*")
 SAME = 1e-9  # of the range seen
+LONGEST = 12  # characters of a number that is shown as it was given
 NEAR = 0.5  # of it: rows that were set aside to judge the model may lie so far out
 
 
@@ -40,7 +41,9 @@ def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | R
         return
     where, which, end = ("above", "largest", ends[1]) if above <= below else ("below", "smallest", ends[0])
     far = f"{_times(gap / width)} their whole range {where}" if width > 0 else where
-    text = _SIGN.sub(r" \1 ", f"={said.given if isinstance(said, Value) else said}")
+    value = said.given if isinstance(said, Value) else said
+    long = isinstance(value, float) and len(str(value)) > LONGEST
+    text = _SIGN.sub(r" \1 ", f"={value:.6g}" if long else f"={value}")
     warnings.warn(
         f"{name}{text} lies outside the data: {far} the {which} value seen ({_shown(codec, end)}). Answers rest on no "
         "data there",
