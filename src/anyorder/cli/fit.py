@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from anyorder.tasks.summary import Summary
 
 
-FEW_CELLS, FIRST, USUAL = 40_000, 0.5, 2.0
-"""Minutes for a table of fewer cells, where more hardly gains anything (a fit says if it would), and for others."""
+FEW_CELLS, QUICK = 40_000, 0.5
+"""Minutes for a table of fewer cells, where more hardly gains anything; a fit says if it would."""
 
 
 @spelled_out
@@ -70,8 +70,8 @@ def fit(
         both = isinstance(value, dict) and isinstance(arguments.get(name), dict)
         arguments[name] = {**arguments[name], **value} if both else value
     frame = read_frame(table, arguments.get("missing", ()))
-    if run.minutes is None and not {"minutes", "training"} & {*arguments, *options}:
-        arguments["minutes"] = FIRST if frame.size < FEW_CELLS else USUAL
+    if run.minutes is None and frame.size < FEW_CELLS and not {"minutes", "training"} & {*arguments, *options}:
+        arguments["minutes"] = QUICK
     if implied:
         check_replaceable(run.place, [str(name) for name in frame.columns])
     from anyorder.modalities.tables.fit import fit as fit_table

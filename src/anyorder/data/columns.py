@@ -19,14 +19,13 @@ import pandas as pd
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
 from anyorder.data.time_columns import real_times, time_variable
+from anyorder.data.whole_numbers import role_of
 from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.cells import (
     LEADING_ZERO,
     NUMBER,
-    UNKNOWN_WORDS,
     Mask,
-    Numbers,
     Series,
     is_text,
     missing_cells,
@@ -38,36 +37,8 @@ from anyorder.variables.scales import in_known_order
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
+from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks
 
-MARKS = frozenset(
-    (
-        *("?", "??", "-", "--", "---", ".", "..", "...", "/", "\\n", "\N{EN DASH}", "\N{EM DASH}", "*"),
-        *("n/a", "na", "n.a.", "n.a", "n/d", "n.d.", "nd", "#n/a", "#na", "nan", "null", "none", "nil", "<na>", "nat"),
-        *("unknown", "unk", "missing", "not available", "not applicable", "not known", "no data", "no answer"),
-        *("tbd", "tba", "tbc", "(blank)", "blank", "empty", "(null)", "(none)", "undefined", "pending", "withheld"),
-        *("0000-00-00", "00/00/0000", "00.00.0000", "0000-00-00 00:00:00"),
-        *("#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!", "error", "err"),
-        *(
-            "unbekannt",
-            "k.a.",
-            "k. a.",
-            "keine angabe",
-            "fehlt",
-            "inconnu",
-            "desconocido",
-            "s/d",
-            "sin dato",
-            "onbekend",
-        ),
-    )
-)
-"""Words and signs that people put where a number or a time is unknown."""
-AMBIGUOUS = frozenset(("none", "nil", "-", "error", "pending"))
-"""Those among them that may mean zero, or something of their own."""
-LEVEL_MARKS = frozenset(
-    ("?", "??", "n/a", "n.a.", "n.a", "#n/a", "#na", "nan", "null", "<na>", "(blank)", "(null)", "\\n", "--", "---")
-) | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"}
-"""Those among them that are no level in a column of names either."""
 MOST_ODD, ODD_SHARE = 5, 0.05
 """So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
 FEW = 20
@@ -76,22 +47,6 @@ SAMPLE = 2_000
 _DIGIT = re.compile(r"\d")
 _ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
 """What people put beside a number that is not quite one: <0.1, 12*."""
-ID_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|idx|rownum|nr|no|#)$|^(?:index|row|number)$|(?-i:[a-z](?:ID|Id)$)"
-    r"|nummer$|^unnamed: \d+$|^column \d+$"
-)
-PHONE_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|fax|telefon)$|phone(?:[\s_.-]?(?:no|number|nr))?$"
-)
-POST_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:zip|postcode|postal|plz|postleitzahl)(?:$|[\s_.-])|zip[_ ]?code|post[_ ]?code"
-)
-TIME_NAME = re.compile(
-    r"(?i)(?:^|[\s_.-])(?:time|date|epoch|timestamp|created|updated|modified|at|ts|unix|zeit|datum)(?:$|[\s_.-])"
-    r"|(?:timestamp|datetime|(?-i:[a-z](?:Time|Date|At)))$"
-)
-EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12)}
-"""Between 1979 and 2103."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +84,8 @@ def understand(
     if order and forced not in (None, Kind.ORDINAL, Kind.CATEGORICAL):
         raise UserError(f"levels were given for {name!r}, so it is ordinal or categorical, not {forced.value}")
     if order:
-        return _levels(name, column, missing, marks, forced or Kind.ORDINAL, order)
+        variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order)
+        return Understood(name, variable, "levels in the order given")
     reader = _Reader(name, column, missing, marks, decimal_comma)
     return reader.declared(forced, form) if forced is not None else reader.found()
 
@@ -195,7 +151,7 @@ class _Reader:
         if kind is Kind.BOOLEAN:
             return Understood(name, boolean_variable(name, column, self.missing), "declared")
         if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
-            return _levels(name, column, self.missing, self.marks, kind, (), "declared")
+            return self._as_levels(kind, "declared")
         own = self._odd(list(self._counts)) if self.texts else ()
         missing = self._unknown(own)
         if missing.all():
@@ -287,7 +243,7 @@ class _Reader:
 
     def _words(self, different: Sequence[str]) -> Understood:
         """Yes and no, words with an order, names, or nothing to learn from."""
-        own = _level_marks(different)
+        own = level_marks(different)
         if own:
             different = [text for text in different if text not in set(own)]
         if not different:
@@ -317,33 +273,15 @@ class _Reader:
         return self._numbers("numbers", missing)
 
     def _whole_numbers(self, missing: Mask, own: tuple[str, ...]) -> Understood:
-        """Ids, phone numbers, postcodes, dates in digits, or numbers: what they are called helps to tell."""
-        name = self.name
-        values = numbers(self.column, missing, name)[~missing]
-        if len(values) > FEW:
-            named = bool(ID_NAME.search(name) or PHONE_NAME.search(name) or not name.strip())
-            distinct = named and len(np.unique(values)) == len(values)
-            if distinct and _runs(values) and not PHONE_NAME.search(name):
-                return Understood(name, None, "a running number", remedy=hints.kind(name, "integer"))
-            if distinct and values.min() >= 0:
-                return Understood(
-                    name, None, "a different number in every row, by name an id", remedy=hints.kind(name, "integer")
-                )
-            if PHONE_NAME.search(name) and values.min() >= 1e6:
-                return Understood(name, None, "phone numbers", remedy=hints.kind(name, "categorical"))
-            if POST_NAME.search(name) and values.min() >= 100 and values.max() < 1e6:
-                return self._postcodes(values)
-            form = _digits_form(name, values)
-            if form:
-                return self._times("", missing, own, TimeForm(form))
+        """Ids, phone numbers, postcodes, dates in digits, or numbers."""
+        role = role_of(self.name, numbers(self.column, missing, self.name)[~missing])
+        if role.form:
+            return self._times("", missing, own, TimeForm(role.form))
+        if role.names:
+            return replace(self._as_levels(Kind.CATEGORICAL, role.why), remedy=hints.kind(self.name, role.otherwise))
+        if role.why:
+            return Understood(self.name, None, role.why, remedy=hints.kind(self.name, role.otherwise))
         return self._numbers("numbers", missing, own)
-
-    def _postcodes(self, values: Numbers) -> Understood:
-        different = len(np.unique(values))
-        if different > MOST_LEVELS or different * 2 > len(values):
-            return Understood(self.name, None, "postcodes that hardly repeat", remedy=hints.kind(self.name, "integer"))
-        read = self._as_levels(Kind.CATEGORICAL, "postcodes, taken for categories")
-        return replace(read, remedy=hints.kind(self.name, "integer"))
 
     # What was found.
 
@@ -373,7 +311,7 @@ class _Reader:
         return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
     def _as_levels(self, kind: Kind, said: str) -> Understood:
-        return _levels(self.name, self.column, self.missing, self.marks, kind, (), said)
+        return Understood(self.name, level_variable(self.name, self.column, self.missing, kind), said)
 
     def _with(self, variable: Variable | None, said: str, own: Sequence[str], doubts: Sequence[str] = ()) -> Understood:
         """The reading, with the words that it takes for unknown."""
@@ -389,18 +327,6 @@ class _Reader:
             shown = ", ".join(map(repr, strange))
             doubts = (*doubts, f"{shown} {'is' if len(strange) == 1 else 'are'} taken for unknown")
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
-
-
-def _levels(
-    name: str,
-    column: Series,
-    missing: Mask,
-    marks: Sequence[str],
-    kind: Kind,
-    order: Sequence[object],
-    said: str = "levels in the order given",
-) -> Understood:
-    return Understood(name, level_variable(name, column, missing, kind, order), said)
 
 
 def _shape(text: str) -> str:
@@ -424,17 +350,6 @@ def _plain_form(texts: Sequence[str]) -> Notation | None:
     return replace(form, either=False) if form is not None and known else None
 
 
-def _level_marks(different: Sequence[str]) -> tuple[str, ...]:
-    """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""
-    short = [text for text in different if len(text) <= 8]
-    found = [text for text in short if text.casefold() in LEVEL_MARKS]
-    if not any(len(text) == 2 and text.isupper() and text != "NA" for text in short):
-        found += [text for text in short if text in ("NA", "na")]
-    if "+" not in short:
-        found += [text for text in short if text == "-"]
-    return tuple(found) if len(found) < len(different) else ()
-
-
 def separators_of(name: str, form: str) -> tuple[str, str]:
     """What stands between thousands and before fractions in a number that is written like 1,234.5 or 1234,5."""
     found = re.fullmatch(r"1(\D?)234([.,])5", form)
@@ -451,21 +366,3 @@ def _other_order(form: TimeForm | None) -> tuple[str, ...]:
     first = "month" if form.pattern.index("m") < form.pattern.index("d") else "day"
     second = "day" if first == "month" else "month"
     return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)
-
-
-def _runs(values: Numbers) -> bool:
-    """Whether the numbers count up or down by one."""
-    steps = np.diff(values)
-    return bool(len(steps) and (np.abs(steps) == 1).all() and (steps == steps[0]).all())
-
-
-def _digits_form(name: str, values: Numbers) -> str:
-    """The form of times that are written as whole numbers; empty where they are none."""
-    if values.min() >= 1.9e7 and values.max() < 2.1e7 and len(np.unique(values)) > 1:
-        texts = [str(int(value)) for value in np.unique(values)]
-        form = find_time_form(texts)
-        return form.pattern if form else ""
-    for form_name, (low, high) in EPOCH.items():
-        if low <= values.min() and values.max() < high and TIME_NAME.search(name):
-            return form_name
-    return ""

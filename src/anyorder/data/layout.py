@@ -19,7 +19,8 @@ from anyorder.data.dialect import SPACES
 from anyorder.data.said import Way
 from anyorder.errors import UserError
 from anyorder.support.csv_rows import csv_rows
-from anyorder.variables.cells import NUMBER, UNKNOWN_WORDS
+from anyorder.variables.cells import NUMBER
+from anyorder.variables.unknown_words import MARKS
 
 SAMPLE = 200  # rows that are looked at
 LONGEST_PREAMBLE = 40
@@ -31,20 +32,7 @@ VALUE = re.compile(
     r"|\d{1,4}[-/.:]\d{1,2}(?:[-/.:]\d{1,4})?(?:[T ].*)?"
 )
 DECIMAL = re.compile(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?|[+-]?\d+\.(?:\d*)(?:[eE][+-]?\d+)?")
-UNKNOWN = UNKNOWN_WORDS | {
-    "",
-    "?",
-    "-",
-    "--",
-    ".",
-    "..",
-    "...",
-    "unknown",
-    "missing",
-    "not available",
-    "unbekannt",
-    "x",
-}
+UNKNOWN = MARKS | {"", "x"}
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from anyorder.variables.time_forms import write_times
 from anyorder.variables.times import days, times
 
 BINS = 16
-MOST_LEVELS = 3
+SHOWN_LEVELS = 3
 """The most frequent ones are shown."""
 WORDS = {
     Kind.CONTINUOUS: "number",
@@ -252,8 +252,8 @@ def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[
         values[~missing] = codes
         counts = np.bincount(codes, minlength=len(different))
         order = np.argsort(-counts, kind="stable")
-        top = [f"{different[at]} {counts[at] / len(codes):.0%}" for at in order[:MOST_LEVELS]]
-        shown = ", ".join(top) + (f", ... ({len(different)} in all)" if len(different) > MOST_LEVELS else "")
+        top = [f"{different[at]} {counts[at] / len(codes):.0%}" for at in order[:SHOWN_LEVELS]]
+        shown = ", ".join(top) + (f", ... ({len(different)} in all)" if len(different) > SHOWN_LEVELS else "")
         odd += oddities.about_levels(variable, dict(zip(different, counts.tolist(), strict=True)))
         heights = tuple(float(counts[at]) for at in order[:BINS])
         count = len(different)

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from anyorder.data.columns import MARKS
 from anyorder.variables import hints
 from anyorder.variables.cells import Mask, Numbers, Series
 from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.unknown_words import MARKS
 
 CODES = frozenset((-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0))
 """Numbers that people write for "unknown"."""

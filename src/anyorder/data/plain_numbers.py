@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anyorder.variables.cells import Series
+from anyorder.variables.cells import LEADING_ZERO, Series
 
 try:
     import pyarrow
@@ -20,7 +20,7 @@ except ImportError:  # it is optional
     pyarrow = None
 
 WHOLE = r"^-?(?:0|[1-9][0-9]{0,17})$"
-LEADING_ZERO = r"^[+-]?0[0-9]"
+PADDED = rf"^(?:{LEADING_ZERO})"
 LONG = r"^[+-]?[0-9]{17,}$"
 
 
@@ -52,7 +52,7 @@ def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
         numbers = cells.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         return None
-    if np.isnan(numbers).any() or not np.isfinite(numbers).any() or _any(cells, LEADING_ZERO) or _any(cells, LONG):
+    if np.isnan(numbers).any() or not np.isfinite(numbers).any() or _any(cells, PADDED) or _any(cells, LONG):
         return None
     return PlainNumbers(False, unknown)
 

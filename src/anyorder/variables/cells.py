@@ -20,6 +20,7 @@ from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Level
+from anyorder.variables.unknown_words import UNKNOWN_WORDS
 
 Series: TypeAlias = "pd.Series[Any]"
 Mask: TypeAlias = NDArray[np.bool_]
@@ -28,9 +29,6 @@ Numbers: TypeAlias = NDArray[np.float64]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?i:inf|infinity)"
 LEADING_ZERO = r"[+-]?0\d.*"
 """A zip code, a phone number: text, because a number would lose the zero."""
-UNKNOWN_WORDS = frozenset({"nan", "<na>", "nat", "null", "na", "n/a", "none", "#n/a"})
-"""Words that mean "no value" among numbers or times. Among texts they may be a level ("none", Namibia's NA)."""
-
 LARGEST = 1e100
 """Beyond this the variance of a heavy tail is no longer a float64."""
 

@@ -66,22 +66,22 @@ def find_time_form(texts: Sequence[str]) -> TimeForm | None:
             found.append((exact, read))
     if not found:
         return None
-    both = {pattern for pattern, _ in found}
-    swapped = [(pattern, _swapped(pattern)) for pattern in both if _swapped(pattern) in both]
-    if not swapped:
+    either = {pattern: read for pattern, read in found if _swapped(pattern) in dict(found)}
+    if not either:
         return TimeForm(found[0][0])
     # Both orders can be read: where one of them puts the rows into the order of time, that one is meant.
-    for pattern, read in found if len(texts) >= ENOUGH else ():
-        other = next(one for name, one in found if name == _swapped(pattern))
-        if (read.is_monotonic_increasing or read.is_monotonic_decreasing) and not (
-            other.is_monotonic_increasing or other.is_monotonic_decreasing
-        ):
-            return TimeForm(pattern)
+    sorted_so = [pattern for pattern, read in either.items() if _in_order(read)]
+    if len(texts) >= ENOUGH and len(sorted_so) == 1:
+        return TimeForm(sorted_so[0])
     # As programs have it: the month first between strokes, the day first between points and hyphens.
     chosen = next(
-        (pattern for pattern, _ in found if ("/" in pattern) == (pattern.index("m") < pattern.index("d"))), found[0][0]
+        (pattern for pattern in either if ("/" in pattern) == (pattern.index("m") < pattern.index("d"))), found[0][0]
     )
     return TimeForm(chosen, _swapped(chosen))
+
+
+def _in_order(moments: Any) -> bool:
+    return bool(moments.is_monotonic_increasing or moments.is_monotonic_decreasing)
 
 
 def _candidates(first: str) -> list[str]:
@@ -123,7 +123,7 @@ _GROUP = {letter: rf"(?P<{letter}>\d{{1,2}})" for letter in "dmHI"} | {"Y": r"\d
 
 
 def _swapped(pattern: str) -> str:
-    """The pattern with day and month the other way round; itself where they cannot be mistaken."""
+    """The pattern with day and month the other way round; empty where they cannot be mistaken."""
     if not re.match(r"%-?[dm].%-?[dm]", pattern):
         return ""
     return re.sub("[dm]", lambda letter: "m" if letter[0] == "d" else "d", pattern, count=2)

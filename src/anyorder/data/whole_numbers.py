@@ -1,0 +1,83 @@
+"""What whole numbers are besides numbers: ids, phone numbers, postcodes, dates in digits. Their column's name tells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from anyorder.data.level_columns import MOST_LEVELS
+from anyorder.variables.cells import Numbers
+from anyorder.variables.time_forms import find_time_form
+
+FEW = 20
+"""Below so many rows nothing is said about a column from how its numbers are spread."""
+ID_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|idx|rownum|nr|no|#)$|^(?:index|row|number)$|(?-i:[a-z](?:ID|Id)$)"
+    r"|nummer$|^unnamed: \d+$|^column \d+$"
+)
+PHONE_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:phone|telephone|tel|mobile|fax|telefon)$|phone(?:[\s_.-]?(?:no|number|nr))?$"
+)
+POST_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:zip|postcode|postal|plz|postleitzahl)(?:$|[\s_.-])|zip[_ ]?code|post[_ ]?code"
+)
+TIME_NAME = re.compile(
+    r"(?i)(?:^|[\s_.-])(?:time|date|epoch|timestamp|created|updated|modified|at|ts|unix|zeit|datum)(?:$|[\s_.-])"
+    r"|(?:timestamp|datetime|(?-i:[a-z](?:Time|Date|At)))$"
+)
+EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12)}
+"""Between 1979 and 2103."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What the numbers are, in words; all empty where they are just numbers.
+
+    ``form``: they are times, written so. ``names``: they are names of things, which repeat. Else nothing can be learned
+    from them. ``otherwise`` is the kind to declare where this is wrong.
+    """
+
+    why: str = ""
+    form: str = ""
+    names: bool = False
+    otherwise: str = "integer"
+
+
+def role_of(name: str, values: Numbers) -> Role:
+    """What the known numbers of a column of that name are."""
+    if len(values) <= FEW:
+        return Role()
+    phone = PHONE_NAME.search(name) is not None
+    named = phone or ID_NAME.search(name) is not None or not name.strip()
+    distinct = named and len(np.unique(values)) == len(values)
+    if distinct and _runs(values) and not phone:
+        return Role("a running number")
+    if distinct and values.min() >= 0:
+        return Role("a different number in every row, by name an id")
+    if phone and values.min() >= 1e6:
+        return Role("phone numbers", otherwise="categorical")
+    if POST_NAME.search(name) and values.min() >= 100 and values.max() < 1e6:
+        different = len(np.unique(values))
+        rare = different > MOST_LEVELS or different * 2 > len(values)
+        return Role("postcodes that hardly repeat") if rare else Role("postcodes, taken for categories", names=True)
+    return Role(form=_digits_form(name, values))
+
+
+def _runs(values: Numbers) -> bool:
+    """Whether the numbers count up or down by one."""
+    steps = np.diff(values)
+    return bool(len(steps) and (np.abs(steps) == 1).all() and (steps == steps[0]).all())
+
+
+def _digits_form(name: str, values: Numbers) -> str:
+    """The form of times that are written as whole numbers; empty where they are none."""
+    if values.min() >= 1.9e7 and values.max() < 2.1e7 and len(np.unique(values)) > 1:
+        texts = [str(int(value)) for value in np.unique(values)]
+        form = find_time_form(texts)
+        return form.pattern if form else ""
+    for form_name, (low, high) in EPOCH.items():
+        if low <= values.min() and values.max() < high and TIME_NAME.search(name):
+            return form_name
+    return ""
