@@ -72,6 +72,9 @@ def check_head(head: Head, seed: int = 0) -> None:
     quantiles = distribution.quantile(levels)
     reached = distribution.cdf(quantiles)
     assert bool((reached >= levels - 1e-6).all()), "cdf(quantile(level)) falls short of the level"
+    some = torch.tensor([3, 0])
+    apart = distribution.rows(some).log_prob(quantiles[:, some])
+    assert torch.allclose(apart, distribution.log_prob(quantiles)[:, some]), "rows(index) are not those of the batch"
     if head.levels:
         codes = torch.arange(head.levels, dtype=torch.float64)[:, None]
         total = distribution.log_prob(codes).exp().sum(dim=0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.distributions.curves import Curve
@@ -97,6 +99,15 @@ class Distribution(ABC):
         """One draw per element given that it lies in [low, high]; None where the family has no quick way to it."""
         return None
 
+    def rows(self, index: Int[Tensor, " some"]) -> Distribution:
+        """Some elements of a batch of one dimension, as a batch of their own."""
+        own: Any = self  # a dataclass, as every family is
+        held = {part.name: getattr(self, part.name) for part in dataclasses.fields(own)}
+        found: Distribution = dataclasses.replace(
+            own, **{name: _rows(part, index) for name, part in held.items() if isinstance(part, Distribution | Tensor)}
+        )
+        return found
+
     def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
         """Log weights with smooth parts, and log weights with positions of atoms: the mixture of all is this one."""
         return [(torch.zeros(self.shape, dtype=torch.float64), self)], []
@@ -125,3 +136,8 @@ class Distribution(ABC):
     @abstractmethod
     def entropy(self) -> Float[Tensor, "*batch"]:
         """Entropy (discrete) or differential entropy (continuous), in nats."""
+
+
+def _rows(part: Distribution | Tensor, index: Int[Tensor, " some"]) -> Distribution | Tensor:
+    """What else a family has (a lattice, atoms, ends) is the same for the whole batch."""
+    return part.rows(index) if isinstance(part, Distribution) else part[index]

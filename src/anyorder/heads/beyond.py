@@ -14,12 +14,13 @@ so members are folded and merged as without the factors, and a draw of the blend
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -28,7 +29,6 @@ from anyorder.distributions.region import Interval
 
 Pair = tuple[float, float]
 UNFELT = 1e-7  # probability that may be missing in a mean: no more than quadrature leaves out
-REDRAWS = 3
 EVERYTHING = Interval(-math.inf, math.inf, -math.inf, math.inf)
 
 
@@ -145,29 +145,39 @@ class BeyondDistribution(Distribution):
         On which side of the ends a draw is to lie is decided apart from it. If it lies there it stays, since among
         those it is as likely as any; the few others are drawn again, there.
         """
-        (below, above), (less, more) = self.masses, self.factors
-        one, other = torch.rand(2, *drawn.shape, generator=generator, dtype=torch.float64, device=drawn.device)
-        share_below, share_above = less * below / self._total, more * above / self._total
-        wanted = (one >= 1 - share_above).long() - (one < share_below).long()
+        below, above = self.outside(*self.ends)
+        level = torch.rand(drawn.shape, generator=generator, dtype=torch.float64, device=drawn.device)
+        wanted = (level >= 1 - above).long() - (level < below).long()
         moved = wanted != self._side(drawn)
-        for _ in range(REDRAWS):
-            # Nearly all that is moved is to lie between the ends, where nearly all draws lie: another one is soon had.
-            if not bool((moved & (wanted == 0)).any()):
-                break
-            fresh = self.base.sample(generator)
-            fits = moved & (self._side(fresh) == wanted)
-            drawn, moved = torch.where(fits, fresh, drawn), moved & ~fits
         if not bool(moved.any()):
             return drawn
-        inside = below + other * (1 - below - above).clamp(min=0)
-        level = torch.where(wanted < 0, other * below, torch.where(wanted > 0, 1 - other * above, inside))
-        # What is not moved is asked for its median, which is as good as any.
-        again = self.base.quantile(level.clamp(1e-300, 1 - 1e-16).where(moved, 0.5))
-        return torch.where(moved, again.to(drawn.dtype), drawn)
+        drawn = drawn.clone()
+        reaches = {-1: (-math.inf, self.ends[0]), 0: self.ends, 1: (self.ends[1], math.inf)}
+        for side, reach in reaches.items():
+            if bool((here := moved & (wanted == side)).any()):
+                drawn[here] = self._drawn_within(here, side, reach, generator).to(drawn.dtype)
+        return drawn
+
+    def _drawn_within(
+        self, here: Bool[Tensor, "*batch"], side: int, reach: Pair, generator: torch.Generator | None
+    ) -> Float[Tensor, " some"]:
+        """A draw on this side of the ends for each of some elements."""
+        few = self.base.rows(here.nonzero()[:, 0]) if here.ndim == 1 else self.base
+        drawn = few.sample_within(*reach, generator)
+        if drawn is None:
+            level = torch.rand(few.shape, generator=generator, dtype=torch.float64, device=here.device)
+            below, above = self.masses[:, here] if here.ndim == 1 else self.masses
+            inside = below + level * (1 - below - above).clamp(min=0)
+            level = {-1: level * below, 0: inside, 1: 1 - level * above}[side]
+            drawn = few.quantile(level.clamp(1e-300, 1 - 1e-16))
+        return drawn if here.ndim == 1 else drawn[here]
 
     def _side(self, value: Tensor) -> Tensor:
         """-1 below the lower end, 1 above the upper one, 0 between them."""
         return (value > self.ends[1]).long() - (value < self.ends[0]).long()
+
+    def rows(self, index: Int[Tensor, " some"]) -> BeyondDistribution:
+        return dataclasses.replace(self, base=self.base.rows(index), masses=self.masses[:, index])
 
     def mean(self) -> Float[Tensor, "*batch"]:
         return self.expect(lambda value: value).to(self.base.mean().dtype)

@@ -89,6 +89,10 @@ class BlendDistribution(Distribution):
         chosen = draw(self.log_weights.to(drawn.dtype).expand(drawn.shape), generator)
         return drawn.gather(-1, chosen[..., None])[..., 0]
 
+    def rows(self, index: Int[Tensor, " some"]) -> BlendDistribution:
+        own = self.log_weights if self.log_weights.ndim == 1 else self.log_weights[index]
+        return dataclasses.replace(self, members=tuple(one.rows(index) for one in self.members), log_weights=own)
+
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         if len(self.members) > FEW_MEMBERS and (merged := self.merged) is not self:
             return merged.cdf(value)
