@@ -7,7 +7,7 @@ with a :func:`trainer` of its own, and run them by turns.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -115,9 +115,14 @@ def run_fit(
     unit: str,
     data: Mapping[str, Any],
     arguments: Mapping[str, Any],
+    reserved: float = 0.0,
+    complete: Callable[[AnyOrderModel], tuple[AnyOrderModel, Mapping[str, Any]]] | None = None,
     **facts: Any,
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
-    """The trained core and its card. ``unit`` says what held-out scores count; ``facts`` are the modality's own."""
+    """The trained core and its card. ``unit`` says what held-out scores count; ``facts`` are the modality's own.
+
+    ``complete`` makes the final core of the trained one, and its scores; ``reserved``: seconds of the budget for that.
+    """
     one = trainer(
         run,
         core,
@@ -127,18 +132,21 @@ def run_fit(
         options.objective,
         options.training,
         label=modality,
-        spent=run.seconds,
+        spent=run.seconds + reserved,
     )
     with training_bar(run.progress) as watch:
         one.run(watch=watch)
-    core = one.finish().cpu()
+    core, scores = one.finish().cpu(), {"held_out": one.progress.best}
+    if complete is not None:
+        core, more = complete(core)
+        scores |= more
     card = make_card(
         modality,
         data=data,
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
         training=training_facts(core, [one], run.seconds),
-        scores={"unit": unit, "held_out": one.progress.best},
+        scores={"unit": unit, **scores},
         **facts,
     )
     return core, card

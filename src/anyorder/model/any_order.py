@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.heads import Head, heads
 from anyorder.heads.bank import HeadBank, shared
-from anyorder.networks import Network, networks
+from anyorder.networks import Network, Walk, networks
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
@@ -218,6 +218,44 @@ class AnyOrderModel(nn.Module):
 
         ``greedy`` takes the most probable level at each step instead of a draw; all asked variables must have levels.
         """
+
+        def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
+            if greedy:
+                return self.heads.best_at(walk.features(row), asked)
+            return walk.sample(self.heads, row, asked, generator)
+
+        return self._walked(values, chain, choose)
+
+    @answering
+    def scored_draw(
+        self,
+        values: Float[Tensor, "batch variables"],
+        chain: Chain,
+        generator: torch.Generator | None = None,
+        *,
+        greedy: bool = False,
+    ) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables"]]:
+        """:meth:`draw`, and the log-probability of each asked variable when it was drawn; one walk for both."""
+        nats = torch.zeros(values.shape, dtype=torch.float64, device=values.device)
+
+        def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
+            features = walk.features(row)
+            if greedy:
+                drawn = self.heads.best_at(features, asked)
+            else:
+                drawn = self.heads.sample_at(features, asked, generator)
+            nats[row, asked] = self.heads.log_prob_at(features, asked, drawn.to(values.dtype)).double()
+            return drawn
+
+        return self._walked(values, chain, choose), nats
+
+    def _walked(
+        self,
+        values: Float[Tensor, "batch variables"],
+        chain: Chain,
+        choose: Callable[[Walk, Tensor, Tensor], Tensor],
+    ) -> Float[Tensor, "batch variables"]:
+        """``values`` with what is chosen at each step, for the rows that still ask something there."""
         values = values.where(chain.evidence, 0.0)
         if chain.steps == 0:
             return values
@@ -225,10 +263,7 @@ class AnyOrderModel(nn.Module):
         for step in range(chain.steps):
             target = chain.order[:, step]
             row = (target >= 0).nonzero()[:, 0]
-            if greedy:
-                drawn = self.heads.best_at(walk.features(row), target[row]).to(values.dtype)
-            else:
-                drawn = walk.sample(self.heads, row, target[row], generator).to(values.dtype)
+            drawn = choose(walk, row, target[row]).to(values.dtype)
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values

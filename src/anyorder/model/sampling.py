@@ -104,11 +104,9 @@ def scored_draws(
     for rows in row_chunks(model, len(values)):
         part = query.rows(rows).to(model.device)
         chain = model.chain(part, generator)
-        drawn = model.draw(values[rows].to(model.device), chain, generator, greedy=greedy)
-        steps = model.step_log_prob(drawn, chain).double().cpu()
+        drawn, own = model.scored_draw(values[rows].to(model.device), chain, generator, greedy=greedy)
         out[rows] = drawn.double().cpu().where(part.asked.cpu(), out[rows])
-        # Padding counts for nothing, so it may be added to whatever variable stands first.
-        nats[rows] = nats[rows].scatter_add(1, chain.order.clamp(min=0).cpu(), steps)
+        nats[rows] = own.cpu()
     return out, nats
 
 

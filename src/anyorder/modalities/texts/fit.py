@@ -12,8 +12,10 @@ import torch
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
 from anyorder.errors import UserError
 from anyorder.masking import maskings
-from anyorder.modalities.fit import Run, run_fit
+from anyorder.modalities.card import make_card
+from anyorder.modalities.fit import Run, run_fit, training_facts
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
+from anyorder.modalities.texts.engines import Counting, Engine, mixing_seconds
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.options import TextOptions
 from anyorder.protocols import protocols
@@ -27,6 +29,7 @@ def fit_text(
     unit: Unit = "characters",
     minutes: float | None = None,
     preset: str | None = None,
+    engine: Engine | None = None,
     validation: Any = None,
     seed: int = 0,
     config: Mapping[str, Any] | None = None,
@@ -51,6 +54,9 @@ def fit_text(
         The most time to train (10 by default). Ctrl-C stops earlier and keeps the best model so far.
     preset
         The size of the network: ``tiny``, ``small`` (the default), ``medium``, ``mac``.
+    engine
+        ``"auto"``: a network and counts of the corpus, which answer together. ``"counts"``: the counts alone, in
+        seconds. ``"neural"``: the network alone.
     validation
         Text to judge by; by default the last twentieth of the corpus is kept back for it.
     seed
@@ -74,7 +80,7 @@ def fit_text(
     TextModel(length 16, 8 symbols)
     """
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
-    options = TextOptions.read(config, minutes=minutes, preset=preset)
+    options = TextOptions.read(config, minutes=minutes, preset=preset, engine=engine)
     length = whole("length", length, 2)
     text = read_corpus(corpus)
     if not text:
@@ -93,22 +99,45 @@ def fit_text(
         held_out = codes_of(alphabet, read_corpus(validation))
     core = text_model(alphabet, length, options.described_network(), protocols.build(options.protocol), seed=run.seed)
     auto = options.masking.get("name") == "auto"
+    masking = text_masking(alphabet, core.network) if auto else maskings.build(options.masking)
     # Evenly spread over the held-out text, none twice.
     rows = WindowRows(Windows(held_out, length))
-    spread = torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique()
+    judges = rows.take(torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique())
+    counting = Counting(
+        codes, held_out if validation is None else held_out[:0], options.order, judges, masking, run.seed
+    )
+    facts: dict[str, Any] = {
+        "modality": TextModel.modality,
+        "data": {"characters": len(text), "fingerprint": _fingerprint(text)},
+        "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
+    }
+    unit_of_scores = "nats per character, held-out text, random queries"
+    if options.engine == "counts":
+        core, scores = counting.alone(core)
+        card = make_card(
+            **facts,
+            arguments={"seed": run.seed, "length": length},
+            config=options.to_json(),
+            training=training_facts(core, [], run.seconds) | {"engine": options.engine},
+            scores={"unit": unit_of_scores, **scores},
+        )
+        return TextModel(core, card)
+    together = options.engine == "auto"
+    seconds = mixing_seconds(options.training.minutes)
     core, card = run_fit(
         run,
         core,
         options,
-        text_masking(alphabet, core.network) if auto else maskings.build(options.masking),
+        masking,
         WindowRows(Windows(codes, length)),
-        rows.take(spread),
-        modality=TextModel.modality,
-        unit="nats per character, held-out text, random queries",
-        data={"characters": len(text), "fingerprint": _fingerprint(text)},
+        judges,
+        unit=unit_of_scores,
         arguments={"length": length},
-        alphabet={"symbols": alphabet.symbols, "unit": alphabet.unit},
+        reserved=seconds if together else 0.0,
+        complete=(lambda trained: counting.together(trained, seconds)) if together else None,
+        **facts,
     )
+    card["training"]["engine"] = options.engine
     return TextModel(core, card)
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyorder.modalities.options import PresetOptions, named
+from anyorder.modalities.texts.engines import check_engine
+from anyorder.networks.counts import ORDER
+from anyorder.support.checks import whole
 from anyorder.training.options import Options
 
 
@@ -15,9 +18,13 @@ class TextOptions(PresetOptions):
     """``preset`` sizes the network; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
 
     The default network is the causal transformer, whose one pass answers a whole chain; the bidirectional one is the
-    mask network of ARDM and MAC. Masking ``auto`` mixes the questions that people ask of a text.
+    mask network of ARDM and MAC. Masking ``auto`` mixes the questions that people ask of a text. ``engine`` is
+    ``auto``, ``neural`` or ``counts`` (:mod:`anyorder.modalities.texts.engines`), and ``order`` the length of the
+    longest stretches that are counted.
     """
 
+    engine: str = "auto"
+    order: int = ORDER
     network: Mapping[str, Any] = named("causal_transformer")
     validation_share: float = 0.05
     training: Options = field(
@@ -30,3 +37,8 @@ class TextOptions(PresetOptions):
             patience=20,
         )
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_engine(self.engine)
+        whole("order", self.order)
