@@ -39,8 +39,7 @@ def corpus(size: int = 400, symbols: int = SYMBOLS, seed: int = 0) -> np.ndarray
 
 
 def layout(symbols: int = SYMBOLS, length: int = LENGTH) -> Layout:
-    size = symbols if symbols > 2 else 1
-    return Layout((symbols,) * length, (size,) * length, (0,) * length, (length,))
+    return Layout((symbols,) * length, (symbols,) * length, (0,) * length, (length,))
 
 
 def network(order: int = 4, symbols: int = SYMBOLS, length: int = LENGTH) -> Counts:
@@ -218,12 +217,6 @@ def test_draws_follow_the_law_of_the_chain() -> None:
     order = texts[kept][:, :3] @ np.array([9, 3, 1])
     deviation = float(((counts[order] - wanted) ** 2 / wanted).sum())
     assert deviation < 60  # 26 degrees of freedom: the 0.9998 quantile
-
-
-def test_two_symbols_are_answered_by_their_log_odds() -> None:
-    own = network(symbols=2)
-    values, known = torch.zeros(1, LENGTH), torch.zeros(1, LENGTH, dtype=torch.bool)
-    assert own.beside(values, known).shape == (1, LENGTH, 1)
 
 
 def test_only_texts_are_counted() -> None:

@@ -26,6 +26,12 @@ def fit_text(
             help="size of the network: tiny, small (the default), medium, or mac, as in the paper", show_default=False
         ),
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="auto (the default: a network and counts together), counts (in seconds), or neural", show_default=False
+        ),
+    ] = None,
     *,
     run: TrainingRun,
 ) -> None:
@@ -38,6 +44,7 @@ def fit_text(
             length=length,
             unit=unit,  # type: ignore[arg-type]  # checked there
             preset=preset,
+            engine=engine,  # type: ignore[arg-type]  # checked there
             config=read_toml(run.config),
             **run.arguments(),
         )

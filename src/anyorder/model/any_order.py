@@ -240,10 +240,8 @@ class AnyOrderModel(nn.Module):
 
         def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
             features = walk.features(row)
-            if greedy:
-                drawn = self.heads.best_at(features, asked)
-            else:
-                drawn = self.heads.sample_at(features, asked, generator)
+            heads = self.heads
+            drawn = heads.best_at(features, asked) if greedy else heads.sample_at(features, asked, generator)
             nats[row, asked] = self.heads.log_prob_at(features, asked, drawn.to(values.dtype)).double()
             return drawn
 

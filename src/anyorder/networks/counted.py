@@ -80,6 +80,8 @@ class Counted(Network):
         self, network: Float[Tensor, "*batch levels"], counts: Float[Tensor, "*batch levels"], near: Tensor
     ) -> Float[Tensor, "*batch levels"]:
         """Log-probabilities of the mixture of two laws; ``near``: how much is known around each target."""
+        if self.layout.width < 2:  # a single symbol, of which everyone is sure
+            return network
         one, other = network.double().log_softmax(-1), counts.double().log_softmax(-1)
         weight = self.weights(hints(one, other, near)).exp()
         mixture: Tensor = weight[..., :1] * one + weight[..., 1:] * other

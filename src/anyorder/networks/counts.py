@@ -44,8 +44,8 @@ class Counts(MaskNetwork):
         self.sizes = tuple(whole("sizes", size) for size in self.sizes)
         check_fields(self, section=self.name)
         symbols = set(self.layout.levels)
-        if len(symbols) != 1 or 0 in symbols:
-            raise UserError("counts are for texts: all variables must have the same levels")
+        if len(symbols) != 1 or 0 in symbols or self.layout.width not in (0, *symbols):
+            raise UserError("counts are for texts: all variables must have the same levels, and a logit for each")
         narrow = torch.uint8 if self.symbols <= SMALL else torch.int32
         self.register_buffer("symbol", torch.zeros(sum(self.sizes), dtype=narrow))
         self.register_buffer("continued", torch.zeros(sum(self.sizes[:-1]), dtype=narrow))
@@ -180,11 +180,8 @@ class Counts(MaskNetwork):
         return laws
 
     def _features(self, laws: Float[Array, "*batch symbols"], values: Tensor) -> Float[Tensor, "*batch width"]:
-        """Log-probabilities, as a head of levels reads them; of two levels, their log-odds."""
-        logs = np.log(laws)
-        if self.layout.width == 1:
-            logs = logs[..., 1:] - logs[..., :1]
-        return torch.from_numpy(logs).to(values)
+        """Log-probabilities, as a head of levels reads them."""
+        return torch.from_numpy(np.log(laws[..., : self.layout.width])).to(values)
 
 
 class _CountsWalk(Walk):

@@ -84,6 +84,8 @@ class Counting:
 
     def together(self, core: AnyOrderModel, seconds: float) -> tuple[AnyOrderModel, dict[str, Any]]:
         """A trained network and counts as one model, and their scores."""
+        if core.heads.of(0).levels == 1:  # one symbol: nothing is left to learn
+            return core, {}
         counts = self.counts(core)
         network = Counted.of(core.network.layout, core.network, counts)
         chain = core.protocol.chain(self.query(), torch.Generator().manual_seed(self.seed))
