@@ -101,6 +101,7 @@ def run(row: str, corpus: Corpus, options: dict[str, Any], models: Path) -> dict
         length=length,
         minutes=options["minutes"],
         preset=options["preset"],
+        engine="neural",
         validation=corpus.validation,
         seed=options["seed"],
         config=config,

@@ -1,0 +1,159 @@
+"""The engines of a text on every kind of question: counting, a network, and both together, after a minute and longer.
+
+    python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (45 minutes on two cores)
+
+The training part of text8 that is at hand; test windows that do not overlap, the same for all rows, and the questions
+of text_table.py (joint, marginal, scattered holes, runs of holes). n-grams are the counts of anyorder with stretches of
+so many characters, so they are smoothed alike; a chain in any of these rows is a normalised law. Beside the bits of
+every row stand its errors over windows, and the difference from the default window by window. Then what people wait
+for: seconds to fit and to fill a text of 250 characters of which three in ten are missing, the size of the model's
+file, and 100,000 characters of held-out text compressed, beside the usual compressors that read the training text
+first (compressors.py).
+"""
+
+from __future__ import annotations
+
+import lzma
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+
+import anyorder as ao
+from anyorder.data.text import Corpus, Windows, text8
+from anyorder.modalities.texts.core import codes_of
+from anyorder.modalities.texts.model import TextModel
+from anyorder.modalities.texts.scores import bits_per
+
+import smoke_data
+from common import Json, Record, Smoke, best_of, print_rows
+from text_table import LENGTH, bits_of, questions
+
+TIMES = ("networks", "model", "training", "modalities/texts", "tasks/compression")
+COMPRESSED = 100_000
+
+
+def rows_of(minutes: float, quick: float) -> dict[str, dict[str, Any]]:
+    """How each row is fitted."""
+    grams = {f"{order}-gram": {"engine": "counts", "config": {"order": order}} for order in (4, 5, 6)}
+    return {
+        **grams,
+        "counts": {"engine": "counts"},
+        f"network, {minutes:g} minutes": {"engine": "neural", "minutes": minutes},
+        f"default, {quick:g} minute": {"minutes": quick},
+        f"default, {minutes:g} minutes": {"minutes": minutes},
+    }
+
+
+def run(fitting: dict[str, Any], corpus: Corpus, length: int, windows: int, preset: str) -> dict[str, Any]:
+    """Fit one row, ask it everything, and see how long it takes."""
+    began = time.monotonic()
+    model = ao.fit_text(corpus.training, length=length, preset=preset, validation=corpus.validation, **fitting)
+    fitted = time.monotonic() - began
+    test = Windows(codes_of(model.alphabet, corpus.test), length).spread(windows)
+    asked = questions(windows, length)
+    bits = {heading: bits_of(model, test, query) for heading, query in asked.items()}
+    torch.set_num_threads(1)
+    return {
+        "scores": {name: bits_per(bits[name], query.asked.sum(dim=1).double()) for name, query in asked.items()},
+        "bits": {name: [round(number, 4) for number in part.tolist()] for name, part in bits.items()},
+        "fit, s": round(fitted, 1),
+        "fill, s": round(fill_seconds(model, corpus.test[:length]), 3),
+        "file, MB": round(size_of(model) / 1e6, 1),
+        **compressed(model, corpus.test[: COMPRESSED if length == LENGTH else 2_000]),
+    }
+
+
+def fill_seconds(model: TextModel, text: str) -> float:
+    """To fill a text of which three characters in ten are missing, once the model has answered before."""
+    holes = np.random.default_rng(0).random(len(text)) < 0.3
+    broken = "".join("_" if hole else character for hole, character in zip(holes, text, strict=True))
+    return best_of(3, lambda: model.fill(broken))
+
+
+def size_of(model: TextModel) -> int:
+    """Bytes of the model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.anyorder"
+        model.save(path)
+        return path.stat().st_size
+
+
+def compressed(model: TextModel, text: str) -> dict[str, Any]:
+    """Bits per character of a compressed text that came back whole, and characters a second."""
+    began = time.monotonic()
+    packed = model.compress(text)
+    middle = time.monotonic()
+    if model.decompress(packed) != text:
+        raise SystemExit("the text did not come back")
+    seconds = middle - began, time.monotonic() - middle
+    return {
+        "compressed, bits per character": round(8 * len(packed) / len(text), 3),
+        "characters a second": round(len(text) / seconds[0]),
+        "and back": round(len(text) / seconds[1]),
+    }
+
+
+def xz(corpus: Corpus, size: int) -> dict[str, float]:
+    """What xz -9 takes for the same text, alone and after the training text."""
+    training, test = corpus.training.encode(), corpus.test[:size].encode()
+    plain, first, both = (len(lzma.compress(data, preset=9)) for data in (test, training, training + test))
+    return {"xz -9": round(8 * plain / size, 3), "xz -9, primed": round(8 * (both - first) / size, 3)}
+
+
+def main(
+    minutes: Annotated[float, typer.Option(help="training budget of the long rows")] = 20.0,
+    quick: Annotated[float, typer.Option(help="training budget of the short row")] = 1.0,
+    windows: Annotated[int, typer.Option(help="test windows")] = 200,
+    preset: str = "small",
+    json: Json = None,
+    smoke: Smoke = False,
+) -> None:
+    """Run row by row, and print the table."""
+    record, length = Record(json, "text_engines.json", smoke=smoke), LENGTH
+    if smoke:
+        minutes, quick, windows, preset, length = 2 * smoke_data.MINUTES, smoke_data.MINUTES, 3, "tiny", 12
+    corpus = smoke_data.text() if smoke else text8()
+    found: dict[str, Any] = {}
+    for row, fitting in rows_of(minutes, quick).items():
+        torch.set_num_threads(1 if smoke else 2)
+        found[row] = run(fitting, corpus, length, windows, preset)
+        shown = {name: value for name, value in found[row].items() if name != "bits"}
+        Console(width=140).print(f"{row}: {shown}")
+    lines, ours = [], found[f"default, {minutes:g} minutes"]["bits"]
+    apart = []
+    for row, facts in found.items():
+        scores = {name: f"{mean:.3f} ± {error:.3f}" for name, (mean, error) in facts["scores"].items()}
+        lines.append(
+            {"row": row, **scores, **{name: part for name, part in facts.items() if name not in ("scores", "bits")}}
+        )
+        line = {"row": row}
+        for name, query in questions(windows, length).items():
+            more = torch.tensor(facts["bits"][name]) - torch.tensor(ours[name])
+            mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
+            line[name] = f"{mean:+.3f} ± {error:.3f}"
+        apart.append(line)
+    print_rows(lines)
+    record.write(
+        {
+            "title": "Counting, a network, and both: text8",
+            "about": f"Bits per asked character (lower is better) on {windows} test windows of {length} characters, "
+            "plus or minus the standard error, by the kind of question; all rows from one run. Networks train on two "
+            f"threads with the preset `{preset}`; fills and compression are timed on one.",
+            "partial": f"This is {corpus.partial}." if corpus.partial else "",
+            "seed": 0,
+            "rows": lines,
+            "above the default, bits per character": apart,
+            **xz(corpus, COMPRESSED if length == LENGTH else 2_000),
+            "details": {"by_row": found},
+        }
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)
