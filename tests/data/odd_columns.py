@@ -22,6 +22,8 @@ class Odd:
     """Some texts, and the numbers that they stand for (days since 1970 for times, positions for levels)."""
     doubtful: bool = False
     """Whether the reader has to say that the cells could mean something else."""
+    unknown: tuple[str, ...] = ()
+    """The texts that stand for nothing known."""
 
 
 def _amounts(seed: int, low: float = 1.0, high: float = 5000.0, digits: int = 2) -> np.ndarray:
@@ -47,6 +49,17 @@ def _texts(write: Callable[[Any], str], values: Any) -> list[str]:
 
 def _german(value: float) -> str:
     return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+GERMAN = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
+FRENCH = "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.".split()
+SPANISH = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
+ITALIAN = "gen feb mar apr mag giu lug ago set ott nov dic".split()
+
+
+def _named(months: list[str], write: str, days: list[Any]) -> list[str]:
+    """Dates with names of months: ``write`` is filled with the day, the month and the year."""
+    return [write.format(day.day, months[day.month - 1], day.year) for day in days]
 
 
 def odd_columns() -> list[Odd]:
@@ -99,7 +112,37 @@ def odd_columns() -> list[Odd]:
         Odd(
             "shortened", _texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
         ),
-        Odd("with marks", [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]], number, {"64.3": 64.3}),
+        Odd(
+            "with marks",
+            [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]],
+            number,
+            {"64.3": 64.3},
+            unknown=("n/a", "-", "unknown", "?", "TBD", ""),
+        ),
+        Odd(
+            "a date that does not exist",
+            ["31/02/2024", *[f"{day:%d/%m/%Y}" for day in days[1:]]],
+            "datetime",
+            {"16/07/2024": 19920},
+            doubtful=True,
+            unknown=("31/02/2024",),
+        ),
+        Odd(
+            "an ISO date that does not exist",
+            [*[f"{day:%Y-%m-%d}" for day in days[2:]], "2023-02-29", "soon"],
+            "datetime",
+            {"2024-07-16": 19920},
+            doubtful=True,
+            unknown=("2023-02-29", "soon"),
+        ),
+        Odd(
+            "numbers but for slips",
+            [*[f"{x:.2f}" for x in money[2:]], "1O3", "12.5.1"],
+            number,
+            {"64.30": 64.3},
+            doubtful=True,
+            unknown=("1O3", "12.5.1"),
+        ),
         Odd("ISO date", [f"{day:%Y-%m-%d}" for day in days], "datetime", {"2024-07-16": 19920}),
         Odd("day first", [f"{day:%d/%m/%Y}" for day in days], "datetime", {"16/07/2024": 19920}),
         Odd("month first", [f"{day:%m/%d/%Y}" for day in days], "datetime", {"07/16/2024": 19920}),
@@ -108,6 +151,16 @@ def odd_columns() -> list[Odd]:
         Odd("two digits", [f"{day:%d-%b-%y}" for day in days], "datetime", {"16-Jul-24": 19920}),
         Odd("capitals", [f"{day:%d-%b-%Y}".upper() for day in days], "datetime", {"16-JUL-2024": 19920}),
         Odd("long", [f"{day:%B} {day.day}, {day:%Y}" for day in days], "datetime", {"July 16, 2024": 19920}),
+        Odd("small letters", [f"{day:%d %b %Y}".lower() for day in days], "datetime", {"16 jul 2024": 19920}),
+        Odd("German names", _named(GERMAN, "{}. {} {}", days), "datetime", {"16. Juli 2024": 19920}),
+        Odd(
+            "German short", _named([m[:3] for m in GERMAN], "{:02d}-{}-{}", days), "datetime", {"16-Jul-2024": 19920}
+        ),
+        Odd("German capitals", _named([m.upper() for m in GERMAN], "{} {} {}", days), "datetime"),
+        Odd("French names", _named(FRENCH, "{} {} {}", days), "datetime", {"16 juil. 2024": 19920}),
+        Odd("Spanish names", _named(SPANISH, "{} de {} de {}", days), "datetime", {"16 de julio de 2024": 19920}),
+        Odd("Italian names", _named(ITALIAN, "{:02d}/{}/{}", days), "datetime", {"16/lug/2024": 19920}),
+        Odd("two digits of ISO", [f"{day:%y-%m-%d}" for day in days], "datetime", {"24-07-16": 19920}),
         Odd("compact", [int(f"{day:%Y%m%d}") for day in days], "datetime", {"20240716": 19920}),
         Odd(
             "with a clock",
@@ -119,6 +172,9 @@ def odd_columns() -> list[Odd]:
         Odd("unclear", [f"{1 + i * 5 % 11:02d}/{1 + i * 7 % 12:02d}/2023" for i in count], "datetime", doubtful=True),
         Odd("ISO week", [f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02d}" for day in days], "integer"),
         Odd("month", [f"{day:%b %Y}" for day in days], "integer"),
+        Odd("month in German", [f"{GERMAN[day.month - 1]} {day:%Y}" for day in days], "integer"),
+        Odd("month in small letters", [f"{day:%b %Y}".lower() for day in days], "integer"),
+        Odd("month with a point", [f"{FRENCH[day.month - 1]} {day:%Y}" for day in days], "integer"),
         Odd("quarter", [f"{day:%Y}-Q{(day.month + 2) // 3}" for day in days], "integer"),
         Odd("time of day", [f"{x // 60:02d}:{x % 60:02d}" for x in clock], "integer", {"14:30": 870}),
         Odd("duration", [f"{x // 60}h {x % 60 or 1}m" for x in clock + 60], "integer", {"2h 30m": 150}),

@@ -18,6 +18,7 @@ import pandas as pd
 
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
+from anyorder.data.strays import few_strays, stray_numbers, stray_times
 from anyorder.data.time_columns import real_times, time_variable
 from anyorder.data.whole_numbers import role_of
 from anyorder.errors import UserError
@@ -44,6 +45,8 @@ MOST_ODD, ODD_SHARE = 5, 0.05
 FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
+SHOWN = 5
+"""Texts that are listed one by one."""
 _DIGIT = re.compile(r"\d")
 _ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
 """What people put beside a number that is not quite one: <0.1, 12*."""
@@ -128,8 +131,9 @@ class _Reader:
         known = column[~self.missing]
         words = [cell for cell in known if isinstance(cell, str)]
         own = tuple(dict.fromkeys(word.strip() for word in words))
-        if words and len(words) < len(known) and all(word.casefold() in MARKS for word in own):
-            # Numbers or times of a spreadsheet, and words for unknown among them.
+        strange = {text: count for text, count in self._counts.items() if text.casefold() not in MARKS} if words else {}
+        if words and len(words) < len(known) and few_strays(strange, len(known)):
+            # Numbers or times of a spreadsheet, and words for unknown (or a date that does not exist) among them.
             missing = missing_cells(column, (*self.marks, *own))
             inside = pd.api.types.infer_dtype(column[~missing])
             if inside in ("integer", "floating", "mixed-integer-float", "decimal"):
@@ -157,6 +161,9 @@ class _Reader:
         if missing.all():
             raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
         texts = [text for text in self._counts if text not in set(own)] if self.texts else []
+        if kind is Kind.DATETIME and not form and (strays := stray_times({text: self._counts[text] for text in texts})):
+            texts, own = [text for text in texts if text not in {*strays[0], *strays[1]}], (*own, *strays[0])
+            missing = self._unknown(own)
         if kind is Kind.DATETIME:
             found = find_time_form(texts) if texts and not form and not _all(ISO_TIME, texts) else None
             pattern = form or (found.pattern if found else "")
@@ -175,8 +182,8 @@ class _Reader:
     @cached_property
     def _counts(self) -> dict[str, int]:
         """How often each text occurs among the cells that are not plainly missing."""
-        codes, different = pd.factorize(self.column[~self.missing].str.strip())
-        counts = np.bincount(codes, minlength=len(different))
+        codes, different = pd.factorize(self.column[~self.missing].str.strip())  # cells that are no texts have code -1
+        counts = np.bincount(codes[codes >= 0], minlength=len(different))
         return dict(zip(np.asarray(different, dtype=object).tolist(), counts.tolist(), strict=True))
 
     def _unknown(self, own: Sequence[str] = ()) -> Mask:
@@ -197,7 +204,26 @@ class _Reader:
             own = self._odd(sure)
             rest = [text for text in sure if text not in set(own)] if own else []
             read = self._as_numbers_or_times(rest, own) if rest else None
+            read = read or self._but_for_strays([text for text in sure if text not in set(own)], own)
         return read if read is not None else self._words(different)
+
+    def _but_for_strays(self, sure: Sequence[str], own: tuple[str, ...]) -> Understood | None:
+        """The reading of all but the few texts that do not exist (31/02/2024) or were mistyped (1O3)."""
+        counts = {text: self._counts[text] for text in sure}
+        if times := stray_times(counts):
+            strays, beside = times
+            rest = [text for text in sure if text not in {*strays, *beside}]
+            read = self._as_numbers_or_times(rest, (*own, *strays))
+            if read is not None and read.variable is not None and read.variable.kind is Kind.DATETIME:
+                cells = sum(counts[text] for text in beside)
+                also = f"{_cells(cells)} in another form, such as {beside[0]!r}, read as well" if beside else ""
+                return replace(read, doubts=(*read.doubts, also)) if also else read
+        if strays := stray_numbers(counts):
+            rest = [text for text in sure if text not in set(strays)]
+            read = self._as_numbers_or_times(rest, (*own, *strays))
+            if read is not None and read.variable is not None and read.variable.numeric:
+                return read
+        return None
 
     def _odd(self, sure: Sequence[str]) -> tuple[str, ...]:
         """Words that people put for unknown among numbers, and a few others if they are rare."""
@@ -324,9 +350,21 @@ class _Reader:
         often = [text for text, count in counts.items() if text.casefold() in AMBIGUOUS and count > most]
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
-            shown = ", ".join(map(repr, strange))
-            doubts = (*doubts, f"{shown} {'is' if len(strange) == 1 else 'are'} taken for unknown")
+            doubts = (*doubts, self._as_unknown(strange))
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
+
+    def _as_unknown(self, texts: Sequence[str]) -> str:
+        """A sentence about texts that are taken for unknown: which, and how many cells."""
+        cells = sum(self._counts[text] for text in texts)
+        if len(texts) > SHOWN:
+            shown = ", ".join(map(repr, texts[:2]))
+            return f"{_cells(cells)}, such as {shown}, are taken for unknown"
+        count = f" ({_cells(cells)})" if cells > len(texts) else ""
+        return f"{', '.join(map(repr, texts))}{count} {'is' if len(texts) == 1 else 'are'} taken for unknown"
+
+
+def _cells(count: int) -> str:
+    return "1 cell" if count == 1 else f"{count:,} cells"
 
 
 def _shape(text: str) -> str:
@@ -360,9 +398,11 @@ def separators_of(name: str, form: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+FIRST = {"d": "day", "m": "month", "y": "year"}
+
+
 def _other_order(form: TimeForm | None) -> tuple[str, ...]:
     if form is None or not form.other:
         return ()
-    first = "month" if form.pattern.index("m") < form.pattern.index("d") else "day"
-    second = "day" if first == "month" else "month"
+    first, second = (FIRST[pattern.replace("-", "")[1]] for pattern in (form.pattern, form.other))
     return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)

@@ -27,6 +27,7 @@ from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, within_bounds
 from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.unknown_words import MARKS
 from anyorder.variables.warp import Warp
 
 DIGITS = 9  # after the point, which every step that is recognised has
@@ -324,6 +325,13 @@ def unknown_cells(column: Series, variable: Variable, marks: Sequence[str]) -> M
     """Which cells of the variable's column are unknown; ``marks`` are further texts for that."""
     words = not variable.kind.has_levels or variable.kind is Kind.ATOMS
     return missing_cells(column, (*marks, *variable.missing), words=words)
+
+
+def own_words(column: Series, variable: Variable, marks: Sequence[str]) -> Mask:
+    """Which unknown cells hold a word of their own (31/02/2024, "call us"): it says something, if nothing to a model."""
+    words = [text for text in variable.missing if text.casefold() not in MARKS and text not in marks]
+    said = missing_cells(column, words) if words else np.zeros(len(column), dtype=bool)
+    return said & ~missing_cells(column) if said.any() else said
 
 
 def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
