@@ -51,10 +51,16 @@ def _german(value: float) -> str:
     return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
 
 
-GERMAN = "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split()
-FRENCH = "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc.".split()
-SPANISH = "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split()
-ITALIAN = "gen feb mar apr mag giu lug ago set ott nov dic".split()
+GERMAN = [
+    *["Januar", "Februar", "März", "April", "Mai", "Juni"],
+    *["Juli", "August", "September", "Oktober", "November", "Dezember"],
+]
+FRENCH = ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."]
+SPANISH = [
+    *["enero", "febrero", "marzo", "abril", "mayo", "junio"],
+    *["julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"],
+]
+ITALIAN = ["gen", "feb", "mar", "apr", "mag", "giu", "lug", "ago", "set", "ott", "nov", "dic"]
 
 
 def _named(months: list[str], write: str, days: list[Any]) -> list[str]:
@@ -153,9 +159,7 @@ def odd_columns() -> list[Odd]:
         Odd("long", [f"{day:%B} {day.day}, {day:%Y}" for day in days], "datetime", {"July 16, 2024": 19920}),
         Odd("small letters", [f"{day:%d %b %Y}".lower() for day in days], "datetime", {"16 jul 2024": 19920}),
         Odd("German names", _named(GERMAN, "{}. {} {}", days), "datetime", {"16. Juli 2024": 19920}),
-        Odd(
-            "German short", _named([m[:3] for m in GERMAN], "{:02d}-{}-{}", days), "datetime", {"16-Jul-2024": 19920}
-        ),
+        Odd("German short", _named([m[:3] for m in GERMAN], "{:02d}-{}-{}", days), "datetime", {"16-Jul-2024": 19920}),
         Odd("German capitals", _named([m.upper() for m in GERMAN], "{} {} {}", days), "datetime"),
         Odd("French names", _named(FRENCH, "{} {} {}", days), "datetime", {"16 juil. 2024": 19920}),
         Odd("Spanish names", _named(SPANISH, "{} de {} de {}", days), "datetime", {"16 de julio de 2024": 19920}),

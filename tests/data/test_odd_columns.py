@@ -8,9 +8,11 @@ import pytest
 from odd_columns import Odd, odd_columns
 
 from anyorder.data.columns import understand
+from anyorder.data.look import look
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.variables.encoding import Encoding
+from anyorder.variables.place_back import put_back
 from anyorder.variables.schema import Kind, Schema
 
 COLUMNS = odd_columns()
@@ -152,6 +154,44 @@ def test_years_of_two_digits(cells: list[str], form: str, doubtful: bool) -> Non
         assert "datetime %y-%m-%d" in found.remedy
 
 
+@pytest.mark.parametrize(
+    ("counts", "levels"),
+    [
+        ({"Yes": 40, "yes": 30, "YES": 5, "no": 20, "No": 1}, ("no", "Yes")),
+        ({"Y": 20, "yes": 10, "N": 30}, ("N", "Y")),
+        ({"TRUE": 20, "true": 10, "False": 30}, ("False", "TRUE")),
+        ({"Male": 50, "Male ": 10, " Female": 3, "Female": 40}, ("Female", "Male")),
+        ({"Low": 20, "low": 30, "Medium": 30, "HIGH": 10}, ("low", "Medium", "HIGH")),
+        ({"Male": 50, "male": 10, "Female": 40}, ("Female", "Male", "male")),  # two names, as far as anybody knows
+    ],
+)
+def test_spellings_of_one_level(counts: dict[str, int], levels: tuple[str, ...]) -> None:
+    """Blanks around a word mean nothing, nor do capitals among yes and no or on a scale: the commonest is written."""
+    cells = [text for text, count in counts.items() for _ in range(count)]
+    frame = pd.DataFrame({"x": cells, "y": np.arange(len(cells)) % 7})
+    found = understand("x", frame["x"])
+    assert found.variable is not None and found.variable.levels == levels
+    encoding = Encoding.fit(frame[["x"]], Schema((found.variable,)))
+    values, known = encoding.encode(frame[["x"]])
+    back = encoding.decode(values)["x"].tolist()
+    assert known.all() and set(back) == set(levels)
+    assert all(one.strip().casefold()[0] == other.strip().casefold()[0] for one, other in zip(back, cells, strict=True))
+    odd = [finding for column in look(frame).columns for finding in column.odd if "spelling" in finding]
+    merged = not ({"Male", "male"} <= set(levels))
+    if levels != ("N", "Y"):
+        assert len(odd) == 1 and ("are taken for one level" in odd[0]) == merged
+        assert f"({next(iter(counts.values()))}, " in odd[0]
+
+
+def test_holes_are_filled_in_the_commonest_spelling() -> None:
+    column = pd.Series(["Male ", "Male", "Male", None], name="x")
+    found = understand("x", column)
+    assert found.variable is not None
+    codec = Encoding.fit(pd.DataFrame({"x": column}), Schema((found.variable,))).codec("x")
+    filled = put_back(codec, column, np.array([3]), np.zeros(1), np.arange(3), np.zeros(3))
+    assert filled.tolist() == ["Male ", "Male", "Male", "Male"]
+
+
 def test_the_same_mark_is_unknown_in_every_column() -> None:
     """Not a number here and a level there; but a code or a sign among its like is one."""
     for column in (["red", "n/a", "blue"], ["1.5", "n/a", "2.5"], ["2024-01-01", "n/a", "2024-01-02"]):
@@ -179,8 +219,8 @@ def test_an_order_can_be_given() -> None:
 @pytest.mark.parametrize(
     ("name", "cells", "kind", "doubtful"),
     [
-        ("size", ["S", "M", "L", "XL", "XL "] * 20, "categorical", False),
-        ("agree", ["yes", "yes ", "no"] * 20, "categorical", False),
+        ("size", ["S", "M", "L", "XL", "XL "] * 20, "ordinal", False),
+        ("agree", ["yes", "yes ", "no"] * 20, "boolean", False),
         ("rate", [f"€1.{i}" for i in range(100, 199)], "continuous", True),
         ("market cap", list(range(1_000_000, 1_100_000, 1000)), "integer", False),
         ("candidate_votes", list(range(400_000_000, 400_100_000, 1000)), "integer", False),

@@ -34,7 +34,7 @@ from anyorder.variables.cells import (
 )
 from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.notations.number import NumberNotation
-from anyorder.variables.scales import in_known_order
+from anyorder.variables.scales import in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
@@ -45,6 +45,7 @@ MOST_ODD, ODD_SHARE = 5, 0.05
 FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
+MOST_SPELLINGS = 10
 SHOWN = 5
 """Texts that are listed one by one."""
 _DIGIT = re.compile(r"\d")
@@ -87,7 +88,7 @@ def understand(
     if order and forced not in (None, Kind.ORDINAL, Kind.CATEGORICAL):
         raise UserError(f"levels were given for {name!r}, so it is ordinal or categorical, not {forced.value}")
     if order:
-        variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order)
+        variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order, declared=True)
         return Understood(name, variable, "levels in the order given")
     reader = _Reader(name, column, missing, marks, decimal_comma)
     return reader.declared(forced, form) if forced is not None else reader.found()
@@ -155,7 +156,7 @@ class _Reader:
         if kind is Kind.BOOLEAN:
             return Understood(name, boolean_variable(name, column, self.missing), "declared")
         if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
-            return self._as_levels(kind, "declared")
+            return self._as_levels(kind, "declared", declared=True)
         own = self._odd(list(self._counts)) if self.texts else ()
         missing = self._unknown(own)
         if missing.all():
@@ -192,11 +193,7 @@ class _Reader:
 
     def _text_column(self) -> Understood:
         different = list(self._counts)
-        if (
-            len(different) <= 2
-            and {text.casefold() for text in different} in ({"true"}, {"false"}, {"true", "false"})
-            and (self.column[~self.missing].nunique() <= 2)
-        ):
+        if 1 <= len(different) <= MOST_SPELLINGS and {text.casefold() for text in different} <= {"true", "false"}:
             return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
         sure = [text for text in different if text.casefold() not in UNKNOWN_WORDS]
         read = self._as_numbers_or_times(sure, ()) if sure else None
@@ -279,12 +276,12 @@ class _Reader:
             if reason:
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
-        unspaced = self.column.nunique() <= len(self._counts)  # no text is there with and without spaces around it
-        if in_words(different) and unspaced:
+        if in_words(different):
             return self._with(boolean_variable(self.name, self.column, missing), "yes or no", own)
-        if unspaced and len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
+        alike = {loosely(text): text for text in different} if len(different) <= MOST_LEVELS else {}
+        if alike and in_known_order(list(alike.values())) is not None:
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
-            said = f"levels from {order[0]!r} to {order[-1]!r}"
+            said = f"levels from {variable.levels[0]!r} to {variable.levels[-1]!r}"
             return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
         return self._with(level_variable(self.name, self.column, missing), said, own)
@@ -336,8 +333,9 @@ class _Reader:
         other = form.other if form else ""
         return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
-    def _as_levels(self, kind: Kind, said: str) -> Understood:
-        return Understood(self.name, level_variable(self.name, self.column, self.missing, kind), said)
+    def _as_levels(self, kind: Kind, said: str, *, declared: bool = False) -> Understood:
+        variable = level_variable(self.name, self.column, self.missing, kind, declared=declared)
+        return Understood(self.name, variable, said)
 
     def _with(self, variable: Variable | None, said: str, own: Sequence[str], doubts: Sequence[str] = ()) -> Understood:
         """The reading, with the words that it takes for unknown."""

@@ -26,7 +26,9 @@ SAMPLE = 2_000
 _DIGIT = re.compile(r"\d")
 _ISO = re.compile(ISO_TIME)
 _NUMBER = re.compile(NUMBER)
-_TIME_LIKE = re.compile(r"\d{1,4}\D{1,3}(?:\d{1,2}|[^\W\d_]{3,10}\.?)\D{1,4}\d{1,4}.*|[^\W\d_]{3,10}\.?,? \d{1,2},? \d{4}.*")
+_TIME_LIKE = re.compile(
+    r"\d{1,4}\D{1,6}(?:\d{1,2}|[^\W\d_]{3,10}\.?)\D{1,6}\d{1,4}.*|[^\W\d_]{3,10}\.?,? \d{1,2},? \d{4}.*"
+)
 
 
 def stray_times(counts: Mapping[str, int]) -> tuple[list[str], list[str]] | None:

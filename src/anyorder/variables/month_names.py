@@ -1,7 +1,7 @@
 """Names of months in other languages than English: a text with one is read as its English twin, and written back.
 
-A style is one way to name all twelve: a language, and whether its short names have points ("fr."). Names that a language
-writes small have a twin with capitals ("Fr").
+A style is one way to name all twelve: a language, and whether its short names have points ("fr."). Names that a
+language writes small have a twin with capitals ("Fr").
 """
 
 from __future__ import annotations

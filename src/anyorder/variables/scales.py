@@ -137,6 +137,11 @@ def _word(text: str) -> str:
     return re.sub(r"\s+", " ", plain).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").strip(" .!")
 
 
+def loosely(text: str) -> str:
+    """The text without capitals and odd spaces: levels of a scale that differ in these alone are one."""
+    return " ".join(text.split()).casefold()
+
+
 def _by_grade(levels: Sequence[str]) -> list[str] | None:
     """School grades and credit ratings, which begin with the best; letters alone are names of groups as a rule."""
     for pattern in (_GRADE, _RATING):

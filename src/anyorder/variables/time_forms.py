@@ -197,9 +197,7 @@ def _padded(pattern: str, texts: Sequence[str]) -> str:
         pattern = re.sub("%([aAbB])", rf"%{case}\1", pattern)
     if "%d%" in pattern.replace("-", "") or "%m%" in pattern:
         return pattern  # digits without a sign between them are always padded
-    shape = re.compile(
-        re.sub(r"%(?:\\[#^])?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern))
-    )
+    shape = re.compile(re.sub(r"%(?:\\[#^])?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern)))
     parts = [found for text in texts if (found := shape.fullmatch(text))]
     for letter in "dmHI":
         if f"%{letter}" in pattern and any(len(found[letter]) == 1 for found in parts):
@@ -264,8 +262,12 @@ def write_times(moments: pd.DatetimeIndex, form: str) -> list[Any]:
     if "\x02" in marked:
         texts = [re.sub("\x020?", "", text) for text in texts]
     if "\x01" in marked:
-        texts = [_MARKED.sub(lambda name: name[2].upper() if name[1] == "^" else name[2].lower(), each) for each in texts]
+        texts = [_MARKED.sub(_in_case, text) for text in texts]
     return [from_english(text, style, long="B" in pattern) for text in texts] if style else texts
+
+
+def _in_case(name: re.Match[str]) -> str:
+    return name[2].upper() if name[1] == "^" else name[2].lower()
 
 
 _MARKED = re.compile("\x01([#^])(.*?)\x01")

@@ -328,7 +328,7 @@ def unknown_cells(column: Series, variable: Variable, marks: Sequence[str]) -> M
 
 
 def own_words(column: Series, variable: Variable, marks: Sequence[str]) -> Mask:
-    """Which unknown cells hold a word of their own (31/02/2024, "call us"): it says something, if nothing to a model."""
+    """Which unknown cells hold a word of their own (31/02/2024, "call us"), which says something to people."""
     words = [text for text in variable.missing if text.casefold() not in MARKS and text not in marks]
     said = missing_cells(column, words) if words else np.zeros(len(column), dtype=bool)
     return said & ~missing_cells(column) if said.any() else said

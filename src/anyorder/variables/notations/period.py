@@ -106,9 +106,7 @@ class PeriodNotation(Notation):
         if parts.get("quarter") is not None:
             return 4.0 * year + int(parts["quarter"]) - 1
         named = parts.get("long") or parts.get("name")
-        month = (
-            [each[:3].casefold() for each in LONG].index(named[:3].casefold()) if named else int(parts["month"]) - 1
-        )
+        month = [each[:3].casefold() for each in LONG].index(named[:3].casefold()) if named else int(parts["month"]) - 1
         return 12.0 * year + month
 
     def write(self, value: float) -> str:
