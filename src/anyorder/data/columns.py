@@ -38,7 +38,7 @@ from anyorder.variables.scales import in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
-from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks
+from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks, no_answers
 
 MOST_ODD, ODD_SHARE = 5, 0.05
 """So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
@@ -278,13 +278,25 @@ class _Reader:
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
         if in_words(different):
             return self._with(boolean_variable(self.name, self.column, missing), "yes or no", own)
-        alike = {loosely(text): text for text in different} if len(different) <= MOST_LEVELS else {}
-        if alike and in_known_order(list(alike.values())) is not None:
+        if len(different) <= MOST_LEVELS and (beside := self._beside_a_scale(different)) is not None:
+            own = (*own, *beside)
+            missing = missing_cells(self.column, (*self.marks, *own))
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
             said = f"levels from {variable.levels[0]!r} to {variable.levels[-1]!r}"
-            return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
+            doubts = (self._as_unknown(beside),) if beside else ()
+            read = replace(self._with(variable, said, own), doubts=doubts)
+            return replace(read, remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
         return self._with(level_variable(self.name, self.column, missing), said, own)
+
+    def _beside_a_scale(self, different: Sequence[str]) -> tuple[str, ...] | None:
+        """The words for no answer, if all other texts are steps of a known scale; None if they are not."""
+        for beside in dict.fromkeys(((), no_answers(different))):
+            alike = {loosely(text): text for text in different if text not in beside}
+            cells = sum(self._counts[text] for text in beside)
+            if in_known_order(list(alike.values())) is not None and 2 * cells <= sum(self._counts.values()):
+                return beside
+        return None
 
     # Columns of numbers.
 
