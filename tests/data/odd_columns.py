@@ -118,6 +118,7 @@ def odd_columns() -> list[Odd]:
         Odd(
             "shortened", _texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
         ),
+        Odd("shortened if exact", [*["1234", "12k", "1.5k", "900", "3.2M"] * 24], "integer", {"1.5k": 1500}),
         Odd(
             "with marks",
             [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]],
@@ -182,6 +183,10 @@ def odd_columns() -> list[Odd]:
         Odd("quarter", [f"{day:%Y}-Q{(day.month + 2) // 3}" for day in days], "integer"),
         Odd("time of day", [f"{x // 60:02d}:{x % 60:02d}" for x in clock], "integer", {"14:30": 870}),
         Odd("duration", [f"{x // 60}h {x % 60 or 1}m" for x in clock + 60], "integer", {"2h 30m": 150}),
+        Odd("padded duration", [f"{x // 60}h{x % 60:02d}m" for x in clock], "integer", {"2h05m": 125, "0h09m": 9}),
+        Odd("French duration", [f"{x // 60}h{x % 60:02d}" for x in clock], "integer", {"2h05": 125}),
+        Odd("duration with zeros", [f"{x // 60}m {x % 60}s" for x in clock], "integer", {"2m 0s": 120}),
+        Odd("5-Mar", [f"{day.day}-{day:%b}" for day in days], "ordinal", doubtful=True),
         Odd(
             "agreement",
             _of(["Strongly agree", "Agree", "Neutral", "Disagree", "Strongly disagree"]),
@@ -221,6 +226,9 @@ def odd_columns() -> list[Odd]:
         Odd("oui", _of(["oui", "non"]), "boolean", {"non": 0, "oui": 1}),
         Odd("Y", _of(["Y", "N"]), "boolean", {"N": 0, "Y": 1}),
         Odd("customer_id", list(range(1, ROWS + 1)), None),
+        Odd("long number", [int(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
+        Odd("long digits", [str(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
+        Odd("author", [int(x) for x in rng.choice(rng.integers(10**17, 9 * 10**17, 9), ROWS)], "categorical"),
         Odd("order", [f"ORD-{100000 + 7 * i}" for i in count], None),
         Odd("hash", hexes, None),
         Odd("UUID", [f"{x[:8]}-{x[8:12]}-{x[12:16]}-{x[16:20]}-{x[20:]}" for x in hexes], None),
@@ -243,6 +251,12 @@ def odd_columns() -> list[Odd]:
         ),
         Odd("colour", _of(["red", "green", "blue"]), "categorical"),
         Odd("blood", _of(["A+", "A-", "B+", "O-", "AB+"]), "categorical"),
+        Odd("damaged range", _of(["1-4", "5-Sep", "14-Oct", "15-19"]), "categorical", doubtful=True),
+        Odd("seat", _of([f"{x}A" for x in range(1, 31)]), "categorical"),
+        Odd("jacket", _of(["38R", "40R", "42R", "44R"]), "categorical"),
+        Odd("screen", _of(["16:9", "4:3", "21:9", "16:10"]), "categorical"),
+        Odd("aspect_ratio", _of(["16:10", "4:30", "21:20"]), "categorical"),
+        Odd("born", rng.integers(40, 99, ROWS).tolist(), "integer", {"64": 64}),
         Odd("score", _of(["3-1", "0-0", "2-2", "1-4"]), "categorical"),
         Odd("pressure", _of(["120/80", "130/85", "110/70"]), "categorical"),
     ]

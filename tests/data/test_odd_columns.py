@@ -76,7 +76,7 @@ def test_a_model_file_keeps_the_form(odd: Odd) -> None:
 
 def test_what_is_left_out_is_said_in_one_line_each() -> None:
     frame = pd.DataFrame({odd.name: odd.cells for odd in COLUMNS})
-    with pytest.warns(UserWarning, match="left out|could be read|taken for unknown") as said:
+    with pytest.warns(UserWarning, match="left out|could be read|taken for unknown|without a year") as said:
         schema, kept = prepare(frame)
     lines = [str(warning.message) for warning in said]
     absent = [odd.name for odd in COLUMNS if odd.kind is None]

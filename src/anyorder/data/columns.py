@@ -16,14 +16,16 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from anyorder.data.doubts import as_unknown, cells_in_words, like_days, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
 from anyorder.data.strays import few_strays, stray_numbers, stray_times
 from anyorder.data.time_columns import real_times, time_variable
-from anyorder.data.whole_numbers import role_of
+from anyorder.data.whole_numbers import role_of, role_of_long
 from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.cells import (
+    LARGEST_WHOLE,
     LEADING_ZERO,
     NUMBER,
     Mask,
@@ -33,8 +35,9 @@ from anyorder.variables.cells import (
     numbers,
 )
 from anyorder.variables.notations import Notation, find_notation
+from anyorder.variables.notations.clock import ClockNotation
 from anyorder.variables.notations.number import NumberNotation
-from anyorder.variables.scales import in_known_order, loosely
+from anyorder.variables.scales import by_day, in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
@@ -46,8 +49,7 @@ FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
 MOST_SPELLINGS = 10
-SHOWN = 5
-"""Texts that are listed one by one."""
+RATIO_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:ratio|aspect|odds|score|result|verhältnis)(?:$|[\s_.-])")
 _DIGIT = re.compile(r"\d")
 _ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
 """What people put beside a number that is not quite one: <0.1, 12*."""
@@ -169,7 +171,7 @@ class _Reader:
             found = find_time_form(texts) if texts and not form and not _all(ISO_TIME, texts) else None
             pattern = form or (found.pattern if found else "")
             variable = time_variable(name, column, missing, declared=True, form=pattern)
-            return self._with(variable, "declared", own, _other_order(found))
+            return self._with(variable, "declared", own, other_order(found))
         plain = not texts or _all(NUMBER, texts)
         notation = None if plain else find_notation(texts, decimal_comma=self.decimal_comma)
         if form:
@@ -213,7 +215,7 @@ class _Reader:
             read = self._as_numbers_or_times(rest, (*own, *strays))
             if read is not None and read.variable is not None and read.variable.kind is Kind.DATETIME:
                 cells = sum(counts[text] for text in beside)
-                also = f"{_cells(cells)} in another form, such as {beside[0]!r}, read as well" if beside else ""
+                also = f"{cells_in_words(cells)} in another form, such as {beside[0]!r}, read as well" if beside else ""
                 return replace(read, doubts=(*read.doubts, also)) if also else read
         if strays := stray_numbers(counts):
             rest = [text for text in sure if text not in set(strays)]
@@ -259,6 +261,8 @@ class _Reader:
             return self._times("times", self._unknown(own), own)
         if find_notation(few, decimal_comma=self.decimal_comma) is not None:
             notation = find_notation(texts, decimal_comma=self.decimal_comma)
+            if isinstance(notation, ClockNotation) and not notation.pad and RATIO_NAME.search(self.name):
+                return None  # 16:10 is no time
             if notation is not None:
                 return self._numbers(notation.meaning, self._unknown(own), own, notation)
         form = find_time_form(few) and find_time_form(texts)
@@ -271,7 +275,7 @@ class _Reader:
             different = [text for text in different if text not in set(own)]
         if not different:
             return Understood(self.name, None, "nothing but marks for unknown cells")
-        if len(different) > FEW:
+        if len(different) > FEW and by_day(different) is None:
             reason = unlearnable(different, sum(self._counts[text] for text in different))
             if reason:
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
@@ -283,11 +287,12 @@ class _Reader:
             missing = missing_cells(self.column, (*self.marks, *own))
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
             said = f"levels from {variable.levels[0]!r} to {variable.levels[-1]!r}"
-            doubts = (self._as_unknown(beside),) if beside else ()
+            doubts = (*((as_unknown(beside, self._counts),) if beside else ()), *like_days(variable))
             read = replace(self._with(variable, said, own), doubts=doubts)
             return replace(read, remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
-        return self._with(level_variable(self.name, self.column, missing), said, own)
+        variable = level_variable(self.name, self.column, missing)
+        return self._with(variable, said, own, like_days(variable))
 
     def _beside_a_scale(self, different: Sequence[str]) -> tuple[str, ...] | None:
         """The words for no answer, if all other texts are steps of a known scale; None if they are not."""
@@ -309,14 +314,19 @@ class _Reader:
 
     def _whole_numbers(self, missing: Mask, own: tuple[str, ...]) -> Understood:
         """Ids, phone numbers, postcodes, dates in digits, or numbers."""
-        role = role_of(self.name, numbers(self.column, missing, self.name)[~missing])
+        values = numbers(self.column, missing, self.name)[~missing]
+        role = role_of(self.name, values)
+        exact = self.column.dtype.kind != "f"
+        if exact and not (role.form or role.why):
+            role = role_of_long(self.column[~missing], values)
         if role.form:
             return self._times("", missing, own, TimeForm(role.form))
         if role.names:
             return replace(self._as_levels(Kind.CATEGORICAL, role.why), remedy=hints.kind(self.name, role.otherwise))
         if role.why:
             return Understood(self.name, None, role.why, remedy=hints.kind(self.name, role.otherwise))
-        return self._numbers("numbers", missing, own)
+        long = self.texts and bool(np.abs(values).max() > LARGEST_WHOLE)
+        return self._numbers("numbers", missing, own, NumberNotation() if long else None)
 
     # What was found.
 
@@ -341,7 +351,7 @@ class _Reader:
         if variable is None:
             return self._as_levels(Kind.CATEGORICAL, "one time only: there is nothing to learn")
         said = said or f"times written like {write_times(EXAMPLE, pattern)[0]}"
-        read = self._with(variable, said, own, _other_order(form))
+        read = self._with(variable, said, own, other_order(form))
         other = form.other if form else ""
         return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
@@ -360,21 +370,8 @@ class _Reader:
         often = [text for text, count in counts.items() if text.casefold() in AMBIGUOUS and count > most]
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
-            doubts = (*doubts, self._as_unknown(strange))
+            doubts = (*doubts, as_unknown(strange, self._counts))
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
-
-    def _as_unknown(self, texts: Sequence[str]) -> str:
-        """A sentence about texts that are taken for unknown: which, and how many cells."""
-        cells = sum(self._counts[text] for text in texts)
-        if len(texts) > SHOWN:
-            shown = ", ".join(map(repr, texts[:2]))
-            return f"{_cells(cells)}, such as {shown}, are taken for unknown"
-        count = f" ({_cells(cells)})" if cells > len(texts) else ""
-        return f"{', '.join(map(repr, texts))}{count} {'is' if len(texts) == 1 else 'are'} taken for unknown"
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count:,} cells"
 
 
 def _shape(text: str) -> str:
@@ -406,13 +403,3 @@ def separators_of(name: str, form: str) -> tuple[str, str]:
             f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 behind its kind, got {form!r}"
         )
     return found[1], found[2]
-
-
-FIRST = {"d": "day", "m": "month", "y": "year"}
-
-
-def _other_order(form: TimeForm | None) -> tuple[str, ...]:
-    if form is None or not form.other:
-        return ()
-    first, second = (FIRST[pattern.replace("-", "")[1]] for pattern in (form.pattern, form.other))
-    return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from anyorder.data.level_columns import MOST_LEVELS
 from anyorder.errors import UserError
-from anyorder.variables.cells import Mask, Numbers, Series, is_text, numbers, plain, refuse
+from anyorder.variables.cells import LARGEST_WHOLE, Mask, Numbers, Series, is_text, numbers, plain, refuse
 from anyorder.variables.codecs.base import recorded_step
-from anyorder.variables.codecs.lattice import LARGEST_WHOLE
 from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Bounds, Kind, Level, Variable
 

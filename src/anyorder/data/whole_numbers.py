@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from anyorder.data.level_columns import MOST_LEVELS
-from anyorder.variables.cells import Numbers
+from anyorder.variables.cells import LARGEST_WHOLE, Numbers, Series
 from anyorder.variables.time_forms import find_time_form
 
 FEW = 20
@@ -27,8 +27,10 @@ TIME_NAME = re.compile(
     r"(?i)(?:^|[\s_.-])(?:time|date|epoch|timestamp|created|updated|modified|at|ts|unix|zeit|datum)(?:$|[\s_.-])"
     r"|(?:timestamp|datetime|(?-i:[a-z](?:Time|Date|At)))$"
 )
-EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12)}
+EPOCH = {"epoch s": (3e8, 4.2e9), "epoch ms": (3e11, 4.2e12), "epoch us": (3e14, 4.2e15)}
 """Between 1979 and 2103."""
+SPREAD = 1000.0
+"""Numbers of one length differ by less than this factor, amounts by more."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,18 @@ def role_of(name: str, values: Numbers) -> Role:
         rare = different > MOST_LEVELS or different * 2 > len(values)
         return Role("postcodes that hardly repeat") if rare else Role("postcodes, taken for categories", names=True)
     return Role(form=_digits_form(name, values))
+
+
+def role_of_long(cells: Series, values: Numbers) -> Role:
+    """What whole numbers are of which floats lose the last digits: names of things, if they are of one length."""
+    if len(values) <= FEW or not 0 <= values.max() < SPREAD * values.min() or values.max() <= LARGEST_WHOLE:
+        return Role()
+    different = cells.nunique()
+    if different == len(values):
+        return Role("a different long number in every row, like an id", otherwise="continuous")
+    if different > MOST_LEVELS or 2 * different > len(values):
+        return Role("long numbers that hardly repeat, like ids", otherwise="continuous")
+    return Role("long numbers that repeat, taken for categories", names=True, otherwise="continuous")
 
 
 def _runs(values: Numbers) -> bool:

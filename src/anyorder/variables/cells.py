@@ -29,6 +29,8 @@ Numbers: TypeAlias = NDArray[np.float64]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?i:inf|infinity)"
 LEADING_ZERO = r"[+-]?0\d.*"
 """A zip code, a phone number: text, because a number would lose the zero."""
+LARGEST_WHOLE = 2.0**52
+"""Above this a float64 cannot tell whole numbers from their halves."""
 LARGEST = 1e100
 """Beyond this the variance of a heavy tail is no longer a float64."""
 

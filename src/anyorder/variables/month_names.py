@@ -68,6 +68,18 @@ def _styles() -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
     return found
 
 
+@cache
+def _any_language() -> dict[str, int]:
+    names = {_key(name): month for month, name in enumerate(LONG)} | {_key(name): at for at, name in enumerate(SHORT)}
+    return {key: month for style in _styles() for key, month in _meanings(style).items()} | names
+
+
+def month_of(word: str) -> int | None:
+    """The month, from 1, that a word names in one of the languages; None if it names none."""
+    month = _any_language().get(_key(word))
+    return None if month is None else month + 1
+
+
 def is_style(style: str) -> bool:
     """Whether there is such a style."""
     return style in _styles()

@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from anyorder.variables.month_names import month_of
+
 _SCALES = """
 strongly disagree|totally disagree|completely disagree; disagree|tend to disagree; somewhat disagree|slightly disagree|\
 mildly disagree; neutral|neither agree nor disagree|neither|undecided|unsure; somewhat agree|slightly agree|\
@@ -119,10 +121,10 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
     """The levels from the least to the greatest, if they lie on a scale that is known; else None."""
     if len(levels) < 2:
         return None
+    if days := by_day(levels):
+        return days
     words = [_word(level) for level in levels]
-    if len(set(words)) < len(words):
-        return None
-    for steps in _steps():
+    for steps in _steps() if len(set(words)) == len(words) else ():
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
@@ -201,6 +203,29 @@ def _band(text: str) -> tuple[float, float] | None:
     if found["high_k"] and not found["k"] and low * SIGNS[found["high_k"]] < high:
         low *= SIGNS[found["high_k"]]  # 50-100k
     return (low, high) if low < high else None
+
+
+def by_day(levels: Sequence[str]) -> list[str] | None:
+    """Days of a year, in its order: 5-Mar, Dec 24."""
+    days = [day_of_year(level) for level in levels]
+    known = [day for day in days if day is not None]
+    if len(known) < len(days) or len(set(known)) < len(known) or len(levels) < 2:
+        return None
+    return [level for _, level in sorted(zip(known, levels, strict=True))]
+
+
+def day_of_year(text: str) -> tuple[int, int] | None:
+    """The month and the day of a date without a year; None if this is none."""
+    found = _DAY.fullmatch(text.strip())
+    month = month_of(found["month"] or found["first"]) if found else None
+    day = int(found["day"] or found["second"]) if found else 0
+    return (month, day) if month is not None and 1 <= day <= 31 else None
+
+
+_DAY = re.compile(
+    r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th)?[-/. ]\s?(?P<month>[^\W\d_]{3,9})\.?"
+    r"|(?P<first>[^\W\d_]{3,9})\.?[-/. ](?P<second>\d{1,2})(?:st|nd|rd|th)?"
+)
 
 
 SIGNS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}

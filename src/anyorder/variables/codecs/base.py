@@ -21,7 +21,17 @@ import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, missing_cells, plain, plain_number, refuse
+from anyorder.variables.cells import (
+    LARGEST_WHOLE,
+    SINGLE,
+    Mask,
+    Numbers,
+    Series,
+    missing_cells,
+    plain,
+    plain_number,
+    refuse,
+)
 from anyorder.variables.codecs.rarity import on_line
 from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
 from anyorder.variables.lattice import Lattice
@@ -371,17 +381,20 @@ def deviation(values: Numbers) -> float:
 
 def rounding_step(values: Numbers) -> float | None:
     """The power of ten to which all values are rounded, from 1 down to 1e-6: there is no finer structure to learn."""
-    usual = float(np.median(np.abs(values)))
+    usual, largest = float(np.median(np.abs(values))), float(np.abs(values).max()) if len(values) else 0.0
     for digits in range(7):
+        if largest * 10.0**digits > LARGEST_WHOLE:  # all floats of this size are whole: nothing is said by it
+            return None
         scaled = values * 10.0**digits
         whole = np.rint(scaled)
         # Of the size of the values themselves: numbers around 1e-12 are not zeros with an error.
-        slack = 1e-9 * np.maximum(min(1.0, usual * 10.0**digits), np.abs(scaled))
+        slack = 1e-9 * np.maximum(min(1.0, usual * 10.0**digits), np.minimum(np.abs(scaled), MOST_SLACK))
         if bool((np.abs(scaled - whole) <= slack).all()) and whole.min() < whole.max():
             return 10.0**-digits
     return None
 
 
+MOST_SLACK = 1e7  # times 1e-9: numbers that are a hundredth of a step off are not on a grid
 GRIDS = (25.0, 5.0, 2.0)  # times a power of ten, the coarsest first
 ENOUGH = 20  # different values, before a grid other than of decimals is believed
 
@@ -393,6 +406,6 @@ def recorded_step(values: Numbers) -> float:
         return 0.0
     for factor in GRIDS if len(np.unique(values)) >= ENOUGH else ():
         scaled = values / (factor * step)
-        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all()):
+        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.clip(np.abs(scaled), 1.0, MOST_SLACK)).all()):
             return round(factor * step, DIGITS)
     return step
