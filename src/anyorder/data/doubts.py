@@ -40,7 +40,7 @@ def other_order(form: TimeForm | None) -> tuple[str, ...]:
 def like_days(variable: Variable) -> tuple[str, ...]:
     """About levels that are dates without a year, alone or among ranges, which spreadsheets make of ranges."""
     texts = [level for level in variable.levels if isinstance(level, str)]
-    days = {text: day for text in texts if (day := day_of_year(text))}
+    days = {text: found for text in texts if (found := day_of_year(text))}
     if not days or not all(_RANGE.fullmatch(text) for text in texts if text not in days):
         return ()
     text = next((text for text, (month, day) in days.items() if month != day), next(iter(days)))

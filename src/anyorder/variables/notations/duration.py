@@ -59,8 +59,7 @@ class DurationNotation(Notation):
             used = [letter for at, letter in enumerate("dhms") if any(_iso_parts(text)[at] for text in texts)]
             return cls(tuple(word for letter in used for word in (letter, letter.upper())), iso=True)._as_in(texts)
         if all(_BARE.fullmatch(text) for text in texts):
-            found = _BARE.fullmatch(texts[0])
-            word = found[2] if found else "h"
+            word = "".join(sign for sign in texts[0] if not sign.isdigit())
             return cls(("h", word, "m", ""), "", "", zeros="all", pad=True)
         if not all(_WHOLE.fullmatch(text) for text in texts):
             return None
