@@ -36,7 +36,7 @@ from anyorder.variables.cells import (
 )
 from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.notations.clock import ClockNotation
-from anyorder.variables.notations.number import NumberNotation
+from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
 from anyorder.variables.scales import by_day, in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
@@ -217,7 +217,7 @@ class _Reader:
                 cells = sum(counts[text] for text in beside)
                 also = f"{cells_in_words(cells)} in another form, such as {beside[0]!r}, read as well" if beside else ""
                 return replace(read, doubts=(*read.doubts, also)) if also else read
-        if strays := stray_numbers(counts):
+        if strays := stray_numbers(counts, decimal_comma=self.decimal_comma):
             rest = [text for text in sure if text not in set(strays)]
             read = self._as_numbers_or_times(rest, (*own, *strays))
             if read is not None and read.variable is not None and read.variable.numeric:
@@ -226,16 +226,12 @@ class _Reader:
 
     def _odd(self, sure: Sequence[str]) -> tuple[str, ...]:
         """Words that people put for unknown among numbers, and a few others if they are rare."""
-        shapes = Counter(_shape(text) for text in sure)
-        rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
-        usual = len(sure) >= FEW and len(rare) < len(shapes)
-        odd = [
-            text
-            for text in sure
-            if text.casefold() in MARKS
-            or not _DIGIT.search(text)
-            or (usual and _shape(text) in rare and _ODD_SIGN.search(text))
-        ]
+        beside = {text for text in sure if _ODD_SIGN.search(text)} if len(sure) >= FEW else set()
+        if beside:
+            shapes = Counter(_shape(text) for text in sure)
+            rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
+            beside = {text for text in beside if _shape(text) in rare} if len(rare) < len(shapes) else set()
+        odd = [text for text in sure if text.casefold() in MARKS or not _DIGIT.search(text) or text in beside]
         strange = {text for text in odd if text.casefold() not in MARKS}
         cells = sum(self._counts.values())
         if len(strange) > MOST_ODD or sum(self._counts[text] for text in strange) > ODD_SHARE * cells:
@@ -390,6 +386,9 @@ def _on_one_clock(texts: Sequence[str]) -> bool:
 
 def _plain_form(texts: Sequence[str]) -> Notation | None:
     """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
+    if not any("e" in text or "E" in text for text in texts):
+        places = {len(text.partition(".")[2]) for text in texts}
+        return NumberNotation(places=max(places)) if len(places) == 1 and 0 < max(places) <= MOST_PLACES else None
     form = NumberNotation.find(texts)
     known = form is not None and form.fixed and bool(form.places or form.exponent)
     return replace(form, either=False) if form is not None and known else None

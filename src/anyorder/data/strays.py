@@ -6,12 +6,14 @@ They are only proposed here: the other texts must then have one reading, as stri
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from anyorder.data.level_columns import MOST_LEVELS
 from anyorder.variables.cells import NUMBER
+from anyorder.variables.notations import find_notation
 from anyorder.variables.scales import in_known_order
 from anyorder.variables.time_forms import misfits
 from anyorder.variables.times import ISO_TIME, has_zone
@@ -51,7 +53,7 @@ def stray_times(counts: Mapping[str, int]) -> tuple[list[str], list[str]] | None
     return strays, beside
 
 
-def stray_numbers(counts: Mapping[str, int]) -> list[str]:
+def stray_numbers(counts: Mapping[str, int], *, decimal_comma: bool) -> list[str]:
     """The texts among numbers that are none; empty where there are none, or too many."""
     texts = list(counts)
     some = texts[:: max(1, len(texts) // SAMPLE)]
@@ -61,9 +63,12 @@ def stray_numbers(counts: Mapping[str, int]) -> list[str]:
     if plain:
         strays = [text for text in texts if not _NUMBER.fullmatch(text)]
     else:
-        shapes = pd.Series(texts, dtype="str").str.replace(r"[\d.,]+", "9", regex=True)
-        often = shapes.value_counts()
-        strays = [text for text, shape in zip(texts, shapes, strict=True) if often[shape] < STRAY_TIMES * len(texts)]
+        shapes = Counter(map(_shape, some))
+        often = {shape for shape, count in shapes.items() if count >= STRAY_TIMES * len(some)}
+        usual = [text for text in some if _shape(text) in often]
+        if not usual or find_notation(usual, decimal_comma=decimal_comma) is None:
+            return []
+        strays = [text for text in texts if _shape(text) not in often]
     if not strays or len(texts) - len(strays) < FEW or not _rare(strays, counts, STRAY_NUMBERS, MOST_STRAYS):
         return []
     if len(texts) <= MOST_LEVELS and in_known_order(texts) is not None:
@@ -75,6 +80,11 @@ def few_strays(counts: Mapping[str, int], cells: int) -> bool:
     """Whether these are few enough texts, and cells, to be slips among so many cells that are numbers or times."""
     few = len(counts) <= MOST_STRAYS and sum(counts.values()) <= STRAY_TIMES * cells
     return not counts or (few and cells >= FEW)
+
+
+def _shape(text: str) -> str:
+    """The text with all numbers alike."""
+    return re.sub(r"[\d.,]+", "9", text)
 
 
 def _rare(strays: Sequence[str], counts: Mapping[str, int], share: float, most: float) -> bool:

@@ -137,7 +137,7 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
         out[known] = column.to_numpy(dtype="float64", na_value=np.nan)[known]
     elif is_text(column):
         cells = column.to_numpy(dtype=object)[known]
-        if notation is not None:
+        if notation is not None and not notation.plain:
             cells = _in_notation(cells, notation)
         try:
             out[known] = cells.astype(np.float64)

@@ -77,21 +77,29 @@ def find_time_form(texts: Sequence[str]) -> TimeForm | None:
 
 def misfits(texts: Sequence[str]) -> list[str]:
     """The texts that the form of most others cannot read; none where most have no form in common."""
-    shapes = Counter(map(_shape, texts))
-    alike = [text for text in texts if _shape(text) == shapes.most_common(1)[0][0]]
-    some = alike[:: max(1, len(alike) // TRIED)]  # the first may be the one that does not exist
-    best: list[str] = []
+    some = texts[:: max(1, len(texts) // SAMPLE)]
+    shapes = Counter(map(_shape, some))
+    alike = [text for text in some if _shape(text) == shapes.most_common(1)[0][0]]
+    tried = alike[:: max(1, len(alike) // TRIED)]  # the first may be the one that does not exist
+    best, fewest = None, 0.5 * len(some)
     for style, long in (("", False), *styles_of(alike)):
-        plain = [to_english(text, style, long=long) if style else text for text in texts]
-        tried = [to_english(text, style, long=long) if style else text for text in some]
-        patterns = dict.fromkeys(pattern for text in tried for pattern in _candidates(text))
-        for pattern in patterns:
-            bad = pd.to_datetime(pd.Series(plain, dtype="str"), format=pattern, errors="coerce").isna().to_numpy()
-            if bad.mean() < 0.5 and (not best or bad.sum() < len(best)):
-                best = [text for text, wrong in zip(texts, bad, strict=True) if wrong]
-    return best
+        for pattern in dict.fromkeys(each for text in tried for each in _candidates(_plainly(text, style, long))):
+            bad = int(_unread(some, pattern, style, long).sum())
+            if bad < fewest:
+                best, fewest = (pattern, style, long), bad
+    return [text for text, wrong in zip(texts, _unread(texts, *best), strict=True) if wrong] if best else []
 
 
+def _unread(texts: Sequence[str], pattern: str, style: str, long: bool) -> Any:
+    plain = pd.Series([_plainly(text, style, long) for text in texts], dtype="str")
+    return pd.to_datetime(plain, format=pattern, errors="coerce").isna().to_numpy()
+
+
+def _plainly(text: str, style: str, long: bool) -> str:
+    return to_english(text, style, long=long) if style else text
+
+
+SAMPLE = 2_000
 TRIED = 8
 
 

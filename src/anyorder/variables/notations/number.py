@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
@@ -219,6 +219,11 @@ class NumberNotation(Notation):
         return self.thousands.join([*groups, last])
 
     @property
+    def plain(self) -> bool:
+        signs = (self.prefix, self.suffix, self.thousands, self.short)
+        return not any(signs) and self.decimal == "." and self.negative == self.minus == "-"
+
+    @property
     def meaning(self) -> str:
         prefix, suffix = self.prefix.strip(), self.suffix.strip()
         if _is_money(prefix) or _is_money(suffix):
@@ -312,6 +317,7 @@ def _unit(suffixes: Sequence[str]) -> tuple[str, bool, str] | None:
     return None if spelling is None else (spelling, False, "")
 
 
+@cache
 def _body_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
     whole = r"\d+"
     if thousands == ",":
