@@ -22,7 +22,7 @@ class Odd:
     """Some texts, and the numbers that they stand for (days since 1970 for times, positions for levels)."""
     doubtful: bool = False
     """Whether the reader has to say that the cells could mean something else."""
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[Any, ...] = ()
     """The texts that stand for nothing known."""
 
 
@@ -168,6 +168,13 @@ def odd_columns() -> list[Odd]:
         Odd("two digits of ISO", [f"{day:%y-%m-%d}" for day in days], "datetime", {"24-07-16": 19920}),
         Odd("compact", [int(f"{day:%Y%m%d}") for day in days], "datetime", {"20240716": 19920}),
         Odd(
+            "digits with a slip",
+            [20240231, *(int(f"{day:%Y%m%d}") for day in days[1:])],
+            "datetime",
+            doubtful=True,
+            unknown=(20240231,),
+        ),
+        Odd(
             "with a clock",
             [f"{day:%m/%d/%Y} {1 + i % 12}:{i % 60:02d} PM" for i, day in enumerate(days)],
             "datetime",
@@ -182,6 +189,14 @@ def odd_columns() -> list[Odd]:
         Odd("month with a point", [f"{FRENCH[day.month - 1]} {day:%Y}" for day in days], "integer"),
         Odd("quarter", [f"{day:%Y}-Q{(day.month + 2) // 3}" for day in days], "integer"),
         Odd("time of day", [f"{x // 60:02d}:{x % 60:02d}" for x in clock], "integer", {"14:30": 870}),
+        Odd(
+            "time with a slip",
+            [*(f"{x // 60:02d}:{x % 60:02d}" for x in clock[1:]), "24:61"],
+            "integer",
+            {"14:30": 870},
+            doubtful=True,
+            unknown=("24:61",),
+        ),
         Odd("duration", [f"{x // 60}h {x % 60 or 1}m" for x in clock + 60], "integer", {"2h 30m": 150}),
         Odd("padded duration", [f"{x // 60}h{x % 60:02d}m" for x in clock], "integer", {"2h05m": 125, "0h09m": 9}),
         Odd("French duration", [f"{x // 60}h{x % 60:02d}" for x in clock], "integer", {"2h05": 125}),

@@ -121,6 +121,39 @@ def test_cells_that_are_no_dates_are_counted_and_said() -> None:
     assert declared.variable is not None and declared.variable.form == "%d/%m/%Y"
 
 
+def test_dates_in_digits_beside_holes_and_placeholders() -> None:
+    """A hole makes floats of whole numbers, and 0 or 99999999 stand for no date; what is filled are numbers again."""
+    days = pd.date_range("2020-01-01", periods=90).strftime("%Y%m%d").astype(float)
+    column = pd.Series([*days, np.nan, 0.0, 99999999.0], name="x")
+    found = understand("x", column)
+    assert found.variable is not None and found.variable.kind is Kind.DATETIME
+    assert found.doubts == ("'0', '99999999' are taken for unknown",)
+    encoding = Encoding.fit(column.to_frame(), Schema((found.variable,)))
+    values, known = encoding.encode(column.to_frame())
+    assert known[:, 0].tolist() == [True] * 90 + [False] * 3
+    filled = put_back(encoding.codec("x"), column, np.array([90]), values[:1, 0], np.arange(90), values[:90, 0])
+    assert filled.dtype == "float64" and filled.iloc[90] == days[0]
+
+
+def test_a_letter_behind_a_few_numbers_is_no_billion() -> None:
+    rooms = [str(number) for number in range(101, 301)]
+    found = understand("x", pd.Series([*rooms, "204B"]))
+    assert found.doubts == ("'204B' is taken for unknown",)
+    many = understand("x", pd.Series([*rooms, *(f"{number}B" for number in range(101, 151))]))
+    assert many.variable is None or many.variable.kind is Kind.CATEGORICAL
+
+
+def test_the_finest_time_is_written() -> None:
+    cells = [*(f"2024-01-{day:02d}" for day in range(1, 29)), "2024-02-01 10:30:00"]
+    found = understand("x", pd.Series(cells))
+    assert found.variable is not None and found.variable.form == "%Y-%m-%d %H:%M:%S"
+
+
+def test_names_that_a_spreadsheet_made_dates_of() -> None:
+    found = understand("gene", pd.Series(["2-Sep", "1-Mar", "TP53", "BRCA1"] * 10))
+    assert found.doubts == ("'1-Mar' is a date without a year: spreadsheets make such dates of 1-3 or 3-1",)
+
+
 def test_what_is_no_slip_is_kept() -> None:
     """Codes among numbers are a category, however few they are in a short list, and half a column is no slip."""
     codes = understand("x", pd.Series([*["1", "2", "3", "4"] * 50, "2a"]))

@@ -185,6 +185,9 @@ class _Reader:
     @cached_property
     def _counts(self) -> dict[str, int]:
         """How often each text occurs among the cells that are not plainly missing."""
+        if self.column.dtype.kind in "iuf":
+            seen = self.column[~self.missing].value_counts(sort=False)
+            return {f"{value:.0f}": int(count) for value, count in seen.items()}
         codes, different = pd.factorize(self.column[~self.missing].str.strip())  # cells that are no texts have code -1
         counts = np.bincount(codes[codes >= 0], minlength=len(different))
         return dict(zip(np.asarray(different, dtype=object).tolist(), counts.tolist(), strict=True))
@@ -295,7 +298,9 @@ class _Reader:
         for beside in dict.fromkeys(((), no_answers(different))):
             alike = {loosely(text): text for text in different if text not in beside}
             cells = sum(self._counts[text] for text in beside)
-            if in_known_order(list(alike.values())) is not None and 2 * cells <= sum(self._counts.values()):
+            if beside and (len(alike) < 3 or 2 * cells > sum(self._counts.values())):
+                continue  # yes, no and "don't know" are three answers
+            if in_known_order(list(alike.values())) is not None:
                 return beside
         return None
 
@@ -316,7 +321,8 @@ class _Reader:
         if exact and not (role.form or role.why):
             role = role_of_long(self.column[~missing], values)
         if role.form:
-            return self._times("", missing, own, TimeForm(role.form))
+            own = (*own, *role.strays)
+            return self._times("", self._unknown(own), own, TimeForm(role.form))
         if role.names:
             return replace(self._as_levels(Kind.CATEGORICAL, role.why), remedy=hints.kind(self.name, role.otherwise))
         if role.why:

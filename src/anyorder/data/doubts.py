@@ -12,6 +12,8 @@ from anyorder.variables.time_forms import TimeForm
 SHOWN = 5
 """Texts that are listed one by one."""
 FIRST = {"d": "day", "m": "month", "y": "year"}
+_SPREADSHEET = re.compile(r"\d{1,2}-[^\W\d_]{3}")
+"""How a spreadsheet writes a day without a year: it makes such of names too (of the gene SEPT2, 2-Sep)."""
 _RANGE = re.compile(r"\d+(?:\s?[-–/+]\s?\d*)?")
 
 
@@ -38,10 +40,12 @@ def other_order(form: TimeForm | None) -> tuple[str, ...]:
 
 
 def like_days(variable: Variable) -> tuple[str, ...]:
-    """About levels that are dates without a year, alone or among ranges, which spreadsheets make of ranges."""
+    """About levels that are dates without a year, which spreadsheets make of ranges and names."""
     texts = [level for level in variable.levels if isinstance(level, str)]
     days = {text: found for text in texts if (found := day_of_year(text))}
-    if not days or not all(_RANGE.fullmatch(text) for text in texts if text not in days):
+    if not all(_RANGE.fullmatch(text) for text in texts if text not in days):
+        days = {text: found for text, found in days.items() if _SPREADSHEET.fullmatch(text)}
+    if not days:
         return ()
     text = next((text for text, (month, day) in days.items() if month != day), next(iter(days)))
     month, day = days[text]

@@ -11,10 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from anyorder.data.level_columns import MOST_LEVELS
 from anyorder.variables.cells import NUMBER
-from anyorder.variables.notations import find_notation
-from anyorder.variables.scales import in_known_order
+from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.time_forms import misfits
 from anyorder.variables.times import ISO_TIME, has_zone
 
@@ -25,6 +23,8 @@ STRAY_TIMES, STRAY_NUMBERS = 0.05, 0.02
 """Shares of the cells: a text that looks like a date and is none is a slip, but 12a among numbers may be a code."""
 MOST_LISTED = 200
 SAMPLE = 2_000
+PARTS, PART = 4, 50
+"""So many parts of about so many texts are tried for a notation."""
 _DIGIT = re.compile(r"\d")
 _ISO = re.compile(ISO_TIME)
 _NUMBER = re.compile(NUMBER)
@@ -47,10 +47,14 @@ def stray_times(counts: Mapping[str, int]) -> tuple[list[str], list[str]] | None
     else:
         off, real = misfits(texts), {text for text in real if not has_zone(text)}
     strays, beside = [text for text in off if text not in real], [text for text in off if text in real]
-    most = min(MOST_LISTED, max(MOST_STRAYS, STRAY_TIMES * len(texts)))
-    if not off or len(texts) - len(off) < FEW or not _rare(strays, counts, STRAY_TIMES, most):
+    if not off or len(texts) - len(off) < FEW or not slips_of_times(strays, counts):
         return None
     return strays, beside
+
+
+def slips_of_times(strays: Sequence[str], counts: Mapping[str, int]) -> bool:
+    """Whether these are few enough of all texts to be slips among dates."""
+    return _rare(strays, counts, STRAY_TIMES, min(MOST_LISTED, max(MOST_STRAYS, STRAY_TIMES * len(counts))))
 
 
 def stray_numbers(counts: Mapping[str, int], *, decimal_comma: bool) -> list[str]:
@@ -63,17 +67,23 @@ def stray_numbers(counts: Mapping[str, int], *, decimal_comma: bool) -> list[str
     if plain:
         strays = [text for text in texts if not _NUMBER.fullmatch(text)]
     else:
-        shapes = Counter(map(_shape, some))
-        often = {shape for shape, count in shapes.items() if count >= STRAY_TIMES * len(some)}
-        usual = [text for text in some if _shape(text) in often]
-        if not usual or find_notation(usual, decimal_comma=decimal_comma) is None:
-            return []
-        strays = [text for text in texts if _shape(text) not in often]
+        notation = _of_most(some, decimal_comma=decimal_comma)
+        strays = [] if notation is None else [text for text in texts if notation.read(text) is None]
     if not strays or len(texts) - len(strays) < FEW or not _rare(strays, counts, STRAY_NUMBERS, MOST_STRAYS):
         return []
-    if len(texts) <= MOST_LEVELS and in_known_order(texts) is not None:
-        return []  # 1, 2, 3 and more
     return strays
+
+
+def _of_most(texts: Sequence[str], *, decimal_comma: bool) -> Notation | None:
+    """The notation that nearly all texts have: that of a part in which, by luck, nothing is wrong."""
+    shapes = Counter(map(_shape, texts))
+    usual = [text for text in texts if shapes[_shape(text)] >= STRAY_TIMES * len(texts)]
+    for start in range(PARTS):
+        part = usual[start :: max(PARTS, len(usual) // PART)]
+        notation = find_notation(part, decimal_comma=decimal_comma) if part else None
+        if notation is not None and sum(notation.read(text) is None for text in texts) <= STRAY_TIMES * len(texts):
+            return notation
+    return None
 
 
 def few_strays(counts: Mapping[str, int], cells: int) -> bool:

@@ -101,7 +101,8 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
     form = codec.variable.form
     iso = isinstance(first, str) and re.fullmatch(ISO_TIME, first.strip()) is not None
     if not iso and not is_iso(form) and not hasattr(first, "year"):
-        return _objects(write_times(pd.DatetimeIndex(moments), form))
+        cells = write_times(pd.DatetimeIndex(moments), form)
+        return pd.Series([int(cell) for cell in cells]) if column.dtype.kind in "iuf" else _objects(cells)
     if isinstance(first, str):
         clock, spelling = text_zone(own.astype(object)) if any_match(own, rf".{{11,}}{ZONE}") else ("", "")
         if clock:

@@ -76,7 +76,6 @@ monday; tuesday; wednesday; thursday; friday; saturday; sunday
 januar|jänner; februar; märz; april; mai; juni; juli; august; september; oktober; november; dezember
 jan; feb; mär|mrz; apr; mai; jun; jul; aug; sep; okt; nov; dez
 montag; dienstag; mittwoch; donnerstag; freitag; samstag|sonnabend; sonntag
-mo; di; mi; do; fr; sa; so
 janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre
 lundi; mardi; mercredi; jeudi; vendredi; samedi; dimanche
 enero; febrero; marzo; abril; mayo; junio; julio; agosto; septiembre; octubre; noviembre; diciembre

@@ -244,7 +244,8 @@ def read_times(texts: Series, form: str, *, utc: bool) -> Any:
     if is_iso(form):
         return pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
     codes, different = pd.factorize(texts)  # days repeat, and reading one takes a microsecond
-    words = pd.Series(np.asarray(different, dtype=object)).astype(str).str.strip()
+    cells = [f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in np.asarray(different, dtype=object)]
+    words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
     style, pattern = _parted(re.sub(r"%[-^#]", "%", form))
     plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
     found: Any = pd.to_datetime(plain, format=pattern, errors="coerce")

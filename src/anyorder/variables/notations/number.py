@@ -37,6 +37,8 @@ SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", 
 SHORT = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "Mio": 1e6, "Mio.": 1e6, "Mrd": 1e9, "Mrd.": 1e9}
 SAME_LENGTH = 7
 """Groups of digits that are all of this length or longer, and never the same, are phone numbers and not amounts."""
+FEWEST_SIGNS = 0.05
+"""The share of numbers with a sign for thousands or millions, from which on it is one."""
 LETTER_UNITS = "VWKLJNCFTMHY"
 """Capitals that are units (volts, litres, years) even where they stand right behind a small whole number."""
 MOST_PLACES = 12
@@ -101,6 +103,8 @@ class NumberNotation(Notation):
         if prefix is None or unit is None or (prefix and not _is_money(prefix)):
             return None
         suffix, plural, short = unit
+        if short and not _plausibly_short(short, parts):
+            return None
         if suffix and (not (_is_money(suffix) or _UNIT.fullmatch(suffix)) or _like_seats(suffix, parts)):
             return None
         bodies = [_plain_spaces(each["body"]) for each in parts]
@@ -263,6 +267,14 @@ def _plain(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) and "_" not in text else None
+
+
+def _plausibly_short(short: str, parts: Sequence[re.Match[str]]) -> bool:
+    """Whether the numbers without a sign come near those with one: 204B among rooms 101 to 499 is no billion."""
+    bare = [re.sub(r"\D", "", each["body"]) for each in parts if not each["suffix"]]
+    signed = len(parts) - len(bare)
+    least = min(SHORT[sign] for sign in short.split())
+    return not bare or (signed >= FEWEST_SIGNS * len(parts) and max(map(int, bare)) >= least / 1e3)
 
 
 def _large(parts: re.Match[str], decimal: str, short: str) -> bool:
