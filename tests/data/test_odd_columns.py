@@ -139,6 +139,8 @@ def test_a_letter_behind_a_few_numbers_is_no_billion() -> None:
     rooms = [str(number) for number in range(101, 301)]
     found = understand("x", pd.Series([*rooms, "204B"]))
     assert found.doubts == ("'204B' is taken for unknown",)
+    metres = understand("x", pd.Series([*(f"{number}m" for number in range(1, 99)), "3k"]))
+    assert metres.why == "a number in m" and metres.doubts == ("'3k' is taken for unknown",)
     many = understand("x", pd.Series([*rooms, *(f"{number}B" for number in range(101, 151))]))
     assert many.variable is None or many.variable.kind is Kind.CATEGORICAL
 

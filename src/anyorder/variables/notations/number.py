@@ -271,6 +271,9 @@ def _plain(text: str) -> float | None:
 
 def _plausibly_short(short: str, parts: Sequence[re.Match[str]]) -> bool:
     """Whether the numbers without a sign come near those with one: 204B among rooms 101 to 499 is no billion."""
+    often = Counter(each["suffix"] for each in parts if each["suffix"])
+    if "m" in often and min(often.values()) < FEWEST_SIGNS * len(parts):
+        return False  # metres, and one slip
     bare = [re.sub(r"\D", "", each["body"]) for each in parts if not each["suffix"]]
     signed = len(parts) - len(bare)
     least = min(SHORT[sign] for sign in short.split())
