@@ -22,6 +22,8 @@ class Odd:
     """Some texts, and the numbers that they stand for (days since 1970 for times, positions for levels)."""
     doubtful: bool = False
     """Whether the reader has to say that the cells could mean something else."""
+    unknown: tuple[Any, ...] = ()
+    """The texts that stand for nothing known."""
 
 
 def _amounts(seed: int, low: float = 1.0, high: float = 5000.0, digits: int = 2) -> np.ndarray:
@@ -47,6 +49,23 @@ def _texts(write: Callable[[Any], str], values: Any) -> list[str]:
 
 def _german(value: float) -> str:
     return f"{value:,.2f}".replace(",", "_").replace(".", ",").replace("_", ".")
+
+
+GERMAN = [
+    *["Januar", "Februar", "März", "April", "Mai", "Juni"],
+    *["Juli", "August", "September", "Oktober", "November", "Dezember"],
+]
+FRENCH = ["janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc."]
+SPANISH = [
+    *["enero", "febrero", "marzo", "abril", "mayo", "junio"],
+    *["julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"],
+]
+ITALIAN = ["gen", "feb", "mar", "apr", "mag", "giu", "lug", "ago", "set", "ott", "nov", "dic"]
+
+
+def _named(months: list[str], write: str, days: list[Any]) -> list[str]:
+    """Dates with names of months: ``write`` is filled with the day, the month and the year."""
+    return [write.format(day.day, months[day.month - 1], day.year) for day in days]
 
 
 def odd_columns() -> list[Odd]:
@@ -99,7 +118,38 @@ def odd_columns() -> list[Odd]:
         Odd(
             "shortened", _texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
         ),
-        Odd("with marks", [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]], number, {"64.3": 64.3}),
+        Odd("shortened if exact", [*["1234", "12k", "1.5k", "900", "3.2M"] * 24], "integer", {"1.5k": 1500}),
+        Odd(
+            "with marks",
+            [*map(str, small[:-6]), *["n/a", "-", "unknown", "?", "TBD", ""]],
+            number,
+            {"64.3": 64.3},
+            unknown=("n/a", "-", "unknown", "?", "TBD", ""),
+        ),
+        Odd(
+            "a date that does not exist",
+            ["31/02/2024", *[f"{day:%d/%m/%Y}" for day in days[1:]]],
+            "datetime",
+            {"16/07/2024": 19920},
+            doubtful=True,
+            unknown=("31/02/2024",),
+        ),
+        Odd(
+            "an ISO date that does not exist",
+            [*[f"{day:%Y-%m-%d}" for day in days[2:]], "2023-02-29", "soon"],
+            "datetime",
+            {"2024-07-16": 19920},
+            doubtful=True,
+            unknown=("2023-02-29", "soon"),
+        ),
+        Odd(
+            "numbers but for slips",
+            [*[f"{x:.2f}" for x in money[2:]], "1O3", "12.5.1"],
+            number,
+            {"64.30": 64.3},
+            doubtful=True,
+            unknown=("1O3", "12.5.1"),
+        ),
         Odd("ISO date", [f"{day:%Y-%m-%d}" for day in days], "datetime", {"2024-07-16": 19920}),
         Odd("day first", [f"{day:%d/%m/%Y}" for day in days], "datetime", {"16/07/2024": 19920}),
         Odd("month first", [f"{day:%m/%d/%Y}" for day in days], "datetime", {"07/16/2024": 19920}),
@@ -108,7 +158,22 @@ def odd_columns() -> list[Odd]:
         Odd("two digits", [f"{day:%d-%b-%y}" for day in days], "datetime", {"16-Jul-24": 19920}),
         Odd("capitals", [f"{day:%d-%b-%Y}".upper() for day in days], "datetime", {"16-JUL-2024": 19920}),
         Odd("long", [f"{day:%B} {day.day}, {day:%Y}" for day in days], "datetime", {"July 16, 2024": 19920}),
+        Odd("small letters", [f"{day:%d %b %Y}".lower() for day in days], "datetime", {"16 jul 2024": 19920}),
+        Odd("German names", _named(GERMAN, "{}. {} {}", days), "datetime", {"16. Juli 2024": 19920}),
+        Odd("German short", _named([m[:3] for m in GERMAN], "{:02d}-{}-{}", days), "datetime", {"16-Jul-2024": 19920}),
+        Odd("German capitals", _named([m.upper() for m in GERMAN], "{} {} {}", days), "datetime"),
+        Odd("French names", _named(FRENCH, "{} {} {}", days), "datetime", {"16 juil. 2024": 19920}),
+        Odd("Spanish names", _named(SPANISH, "{} de {} de {}", days), "datetime", {"16 de julio de 2024": 19920}),
+        Odd("Italian names", _named(ITALIAN, "{:02d}/{}/{}", days), "datetime", {"16/lug/2024": 19920}),
+        Odd("two digits of ISO", [f"{day:%y-%m-%d}" for day in days], "datetime", {"24-07-16": 19920}),
         Odd("compact", [int(f"{day:%Y%m%d}") for day in days], "datetime", {"20240716": 19920}),
+        Odd(
+            "digits with a slip",
+            [20240231, *(int(f"{day:%Y%m%d}") for day in days[1:])],
+            "datetime",
+            doubtful=True,
+            unknown=(20240231,),
+        ),
         Odd(
             "with a clock",
             [f"{day:%m/%d/%Y} {1 + i % 12}:{i % 60:02d} PM" for i, day in enumerate(days)],
@@ -119,9 +184,24 @@ def odd_columns() -> list[Odd]:
         Odd("unclear", [f"{1 + i * 5 % 11:02d}/{1 + i * 7 % 12:02d}/2023" for i in count], "datetime", doubtful=True),
         Odd("ISO week", [f"{day.isocalendar()[0]}-W{day.isocalendar()[1]:02d}" for day in days], "integer"),
         Odd("month", [f"{day:%b %Y}" for day in days], "integer"),
+        Odd("month in German", [f"{GERMAN[day.month - 1]} {day:%Y}" for day in days], "integer"),
+        Odd("month in small letters", [f"{day:%b %Y}".lower() for day in days], "integer"),
+        Odd("month with a point", [f"{FRENCH[day.month - 1]} {day:%Y}" for day in days], "integer"),
         Odd("quarter", [f"{day:%Y}-Q{(day.month + 2) // 3}" for day in days], "integer"),
         Odd("time of day", [f"{x // 60:02d}:{x % 60:02d}" for x in clock], "integer", {"14:30": 870}),
+        Odd(
+            "time with a slip",
+            [*(f"{x // 60:02d}:{x % 60:02d}" for x in clock[1:]), "24:61"],
+            "integer",
+            {"14:30": 870},
+            doubtful=True,
+            unknown=("24:61",),
+        ),
         Odd("duration", [f"{x // 60}h {x % 60 or 1}m" for x in clock + 60], "integer", {"2h 30m": 150}),
+        Odd("padded duration", [f"{x // 60}h{x % 60:02d}m" for x in clock], "integer", {"2h05m": 125, "0h09m": 9}),
+        Odd("French duration", [f"{x // 60}h{x % 60:02d}" for x in clock], "integer", {"2h05": 125}),
+        Odd("duration with zeros", [f"{x // 60}m {x % 60}s" for x in clock], "integer", {"2m 0s": 120}),
+        Odd("5-Mar", [f"{day.day}-{day:%b}" for day in days], "ordinal", doubtful=True),
         Odd(
             "agreement",
             _of(["Strongly agree", "Agree", "Neutral", "Disagree", "Strongly disagree"]),
@@ -141,11 +221,29 @@ def odd_columns() -> list[Odd]:
             "ordinal",
             {"High school": 0, "PhD": 3},
         ),
+        Odd("income band", _of(["100k+", "0-50k", "50-100k"]), "ordinal", {"0-50k": 0, "100k+": 2}),
+        Odd("price band", _of(["500k-1M", "<500k", "1M-2M", ">2M"]), "ordinal", {"<500k": 0, "1M-2M": 2, ">2M": 3}),
+        Odd("children", _of(["3+", "0", "1", "2"]), "ordinal", {"0": 0, "3+": 3}),
+        Odd("visits", _of(["None", "1-2", "3-5", "6 or more"]), "ordinal", {"None": 0, "6 or more": 3}),
+        Odd(
+            "with no answer",
+            [*_of(["Never", "Rarely", "Often", "Always"])[:-3], "Prefer not to say", "Don’t know", "unknown"],
+            "ordinal",
+            {"Never": 0, "Always": 3},
+            doubtful=True,
+            unknown=("Prefer not to say", "Don’t know", "unknown"),
+        ),
+        Odd("ordinal word", _of(["third", "first", "second"]), "ordinal", {"first": 0, "third": 2}),
+        Odd("Wochentag", _of(["Montag", "Freitag", "Dienstag"]), "ordinal", {"Montag": 0, "Dienstag": 1}),
+        Odd("answer", _of(["yes", "no", "don't know"]), "categorical"),
         Odd("yes", _of(["yes", "no"]), "boolean", {"no": 0, "yes": 1}),
         Odd("ja", _of(["Ja", "Nein"]), "boolean", {"Nein": 0, "Ja": 1}),
         Odd("oui", _of(["oui", "non"]), "boolean", {"non": 0, "oui": 1}),
         Odd("Y", _of(["Y", "N"]), "boolean", {"N": 0, "Y": 1}),
         Odd("customer_id", list(range(1, ROWS + 1)), None),
+        Odd("long number", [int(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
+        Odd("long digits", [str(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
+        Odd("author", [int(x) for x in rng.choice(rng.integers(10**17, 9 * 10**17, 9), ROWS)], "categorical"),
         Odd("order", [f"ORD-{100000 + 7 * i}" for i in count], None),
         Odd("hash", hexes, None),
         Odd("UUID", [f"{x[:8]}-{x[8:12]}-{x[12:16]}-{x[16:20]}-{x[20:]}" for x in hexes], None),
@@ -168,6 +266,12 @@ def odd_columns() -> list[Odd]:
         ),
         Odd("colour", _of(["red", "green", "blue"]), "categorical"),
         Odd("blood", _of(["A+", "A-", "B+", "O-", "AB+"]), "categorical"),
+        Odd("damaged range", _of(["1-4", "5-Sep", "14-Oct", "15-19"]), "categorical", doubtful=True),
+        Odd("seat", _of([f"{x}A" for x in range(1, 31)]), "categorical"),
+        Odd("jacket", _of(["38R", "40R", "42R", "44R"]), "categorical"),
+        Odd("screen", _of(["16:9", "4:3", "21:9", "16:10"]), "categorical"),
+        Odd("aspect_ratio", _of(["16:10", "4:30", "21:20"]), "categorical"),
+        Odd("born", rng.integers(40, 99, ROWS).tolist(), "integer", {"64": 64}),
         Odd("score", _of(["3-1", "0-0", "2-2", "1-4"]), "categorical"),
         Odd("pressure", _of(["120/80", "130/85", "110/70"]), "categorical"),
     ]

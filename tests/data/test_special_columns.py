@@ -105,6 +105,24 @@ def test_numbers_come_back_as_precise_as_they_were(step: float, offset: float) -
     assert Variable.from_json(schema["x"].to_json()) == schema["x"]
 
 
+@pytest.mark.parametrize(
+    ("column", "step"),
+    [
+        (RNG.uniform(1e15, 4e15, ROWS), 0.0),  # a float of this size is always a whole number of eighths
+        (RNG.uniform(1e17, 9e17, ROWS), 0.0),
+        (RNG.normal(0, 1e16, ROWS), 0.0),
+        (np.round(RNG.uniform(2e9, 9e9, ROWS), 2), 0.01),  # cents of billions
+        (RNG.integers(1, 10**11, ROWS) * 0.25, 0.25),
+    ],
+)
+def test_large_numbers_are_not_rounded(column: np.ndarray, step: float) -> None:
+    schema, frame = prepare(pd.DataFrame({"x": column}))
+    assert schema["x"].step == step
+    encoding = Encoding.fit(frame, schema)
+    back = encoding.decode(encoding.encode(frame)[0])["x"].to_numpy()
+    np.testing.assert_allclose(back, column, rtol=1e-14)
+
+
 def test_a_step_must_be_a_positive_number_of_a_continuum() -> None:
     for wrong in (-1.0, float("nan"), "0.1", True):
         with pytest.raises(UserError, match="step"):

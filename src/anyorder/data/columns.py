@@ -16,13 +16,16 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from anyorder.data.doubts import as_unknown, cells_in_words, like_days, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
+from anyorder.data.strays import few_strays, stray_numbers, stray_times
 from anyorder.data.time_columns import real_times, time_variable
-from anyorder.data.whole_numbers import role_of
+from anyorder.data.whole_numbers import role_of, role_of_long
 from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.cells import (
+    LARGEST_WHOLE,
     LEADING_ZERO,
     NUMBER,
     Mask,
@@ -32,18 +35,21 @@ from anyorder.variables.cells import (
     numbers,
 )
 from anyorder.variables.notations import Notation, find_notation
-from anyorder.variables.notations.number import NumberNotation
-from anyorder.variables.scales import in_known_order
+from anyorder.variables.notations.clock import ClockNotation
+from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
+from anyorder.variables.scales import by_day, in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
-from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks
+from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks, no_answers
 
 MOST_ODD, ODD_SHARE = 5, 0.05
 """So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
 FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
 SAMPLE = 2_000
+MOST_SPELLINGS = 10
+RATIO_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:ratio|aspect|odds|score|result|verhältnis)(?:$|[\s_.-])")
 _DIGIT = re.compile(r"\d")
 _ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
 """What people put beside a number that is not quite one: <0.1, 12*."""
@@ -84,7 +90,7 @@ def understand(
     if order and forced not in (None, Kind.ORDINAL, Kind.CATEGORICAL):
         raise UserError(f"levels were given for {name!r}, so it is ordinal or categorical, not {forced.value}")
     if order:
-        variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order)
+        variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order, declared=True)
         return Understood(name, variable, "levels in the order given")
     reader = _Reader(name, column, missing, marks, decimal_comma)
     return reader.declared(forced, form) if forced is not None else reader.found()
@@ -128,8 +134,9 @@ class _Reader:
         known = column[~self.missing]
         words = [cell for cell in known if isinstance(cell, str)]
         own = tuple(dict.fromkeys(word.strip() for word in words))
-        if words and len(words) < len(known) and all(word.casefold() in MARKS for word in own):
-            # Numbers or times of a spreadsheet, and words for unknown among them.
+        strange = {text: count for text, count in self._counts.items() if text.casefold() not in MARKS} if words else {}
+        if words and len(words) < len(known) and few_strays(strange, len(known)):
+            # Numbers or times of a spreadsheet, and words for unknown (or a date that does not exist) among them.
             missing = missing_cells(column, (*self.marks, *own))
             inside = pd.api.types.infer_dtype(column[~missing])
             if inside in ("integer", "floating", "mixed-integer-float", "decimal"):
@@ -151,17 +158,20 @@ class _Reader:
         if kind is Kind.BOOLEAN:
             return Understood(name, boolean_variable(name, column, self.missing), "declared")
         if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
-            return self._as_levels(kind, "declared")
+            return self._as_levels(kind, "declared", declared=True)
         own = self._odd(list(self._counts)) if self.texts else ()
         missing = self._unknown(own)
         if missing.all():
             raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
         texts = [text for text in self._counts if text not in set(own)] if self.texts else []
+        if kind is Kind.DATETIME and not form and (strays := stray_times({text: self._counts[text] for text in texts})):
+            texts, own = [text for text in texts if text not in {*strays[0], *strays[1]}], (*own, *strays[0])
+            missing = self._unknown(own)
         if kind is Kind.DATETIME:
             found = find_time_form(texts) if texts and not form and not _all(ISO_TIME, texts) else None
             pattern = form or (found.pattern if found else "")
             variable = time_variable(name, column, missing, declared=True, form=pattern)
-            return self._with(variable, "declared", own, _other_order(found))
+            return self._with(variable, "declared", own, other_order(found))
         plain = not texts or _all(NUMBER, texts)
         notation = None if plain else find_notation(texts, decimal_comma=self.decimal_comma)
         if form:
@@ -175,8 +185,11 @@ class _Reader:
     @cached_property
     def _counts(self) -> dict[str, int]:
         """How often each text occurs among the cells that are not plainly missing."""
-        codes, different = pd.factorize(self.column[~self.missing].str.strip())
-        counts = np.bincount(codes, minlength=len(different))
+        if self.column.dtype.kind in "iuf":
+            seen = self.column[~self.missing].value_counts(sort=False)
+            return {f"{value:.0f}": int(count) for value, count in seen.items()}
+        codes, different = pd.factorize(self.column[~self.missing].str.strip())  # cells that are no texts have code -1
+        counts = np.bincount(codes[codes >= 0], minlength=len(different))
         return dict(zip(np.asarray(different, dtype=object).tolist(), counts.tolist(), strict=True))
 
     def _unknown(self, own: Sequence[str] = ()) -> Mask:
@@ -185,11 +198,7 @@ class _Reader:
 
     def _text_column(self) -> Understood:
         different = list(self._counts)
-        if (
-            len(different) <= 2
-            and {text.casefold() for text in different} in ({"true"}, {"false"}, {"true", "false"})
-            and (self.column[~self.missing].nunique() <= 2)
-        ):
+        if 1 <= len(different) <= MOST_SPELLINGS and {text.casefold() for text in different} <= {"true", "false"}:
             return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
         sure = [text for text in different if text.casefold() not in UNKNOWN_WORDS]
         read = self._as_numbers_or_times(sure, ()) if sure else None
@@ -197,20 +206,35 @@ class _Reader:
             own = self._odd(sure)
             rest = [text for text in sure if text not in set(own)] if own else []
             read = self._as_numbers_or_times(rest, own) if rest else None
+            read = read or self._but_for_strays([text for text in sure if text not in set(own)], own)
         return read if read is not None else self._words(different)
+
+    def _but_for_strays(self, sure: Sequence[str], own: tuple[str, ...]) -> Understood | None:
+        """The reading of all but the few texts that do not exist (31/02/2024) or were mistyped (1O3)."""
+        counts = {text: self._counts[text] for text in sure}
+        if times := stray_times(counts):
+            strays, beside = times
+            rest = [text for text in sure if text not in {*strays, *beside}]
+            read = self._as_numbers_or_times(rest, (*own, *strays))
+            if read is not None and read.variable is not None and read.variable.kind is Kind.DATETIME:
+                cells = sum(counts[text] for text in beside)
+                also = f"{cells_in_words(cells)} in another form, such as {beside[0]!r}, read as well" if beside else ""
+                return replace(read, doubts=(*read.doubts, also)) if also else read
+        if strays := stray_numbers(counts, decimal_comma=self.decimal_comma):
+            rest = [text for text in sure if text not in set(strays)]
+            read = self._as_numbers_or_times(rest, (*own, *strays))
+            if read is not None and read.variable is not None and read.variable.numeric:
+                return read
+        return None
 
     def _odd(self, sure: Sequence[str]) -> tuple[str, ...]:
         """Words that people put for unknown among numbers, and a few others if they are rare."""
-        shapes = Counter(_shape(text) for text in sure)
-        rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
-        usual = len(sure) >= FEW and len(rare) < len(shapes)
-        odd = [
-            text
-            for text in sure
-            if text.casefold() in MARKS
-            or not _DIGIT.search(text)
-            or (usual and _shape(text) in rare and _ODD_SIGN.search(text))
-        ]
+        beside = {text for text in sure if _ODD_SIGN.search(text)} if len(sure) >= FEW else set()
+        if beside:
+            shapes = Counter(_shape(text) for text in sure)
+            rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
+            beside = {text for text in beside if _shape(text) in rare} if len(rare) < len(shapes) else set()
+        odd = [text for text in sure if text.casefold() in MARKS or not _DIGIT.search(text) or text in beside]
         strange = {text for text in odd if text.casefold() not in MARKS}
         cells = sum(self._counts.values())
         if len(strange) > MOST_ODD or sum(self._counts[text] for text in strange) > ODD_SHARE * cells:
@@ -236,6 +260,8 @@ class _Reader:
             return self._times("times", self._unknown(own), own)
         if find_notation(few, decimal_comma=self.decimal_comma) is not None:
             notation = find_notation(texts, decimal_comma=self.decimal_comma)
+            if isinstance(notation, ClockNotation) and not notation.pad and RATIO_NAME.search(self.name):
+                return None  # 16:10 is no time
             if notation is not None:
                 return self._numbers(notation.meaning, self._unknown(own), own, notation)
         form = find_time_form(few) and find_time_form(texts)
@@ -248,20 +274,35 @@ class _Reader:
             different = [text for text in different if text not in set(own)]
         if not different:
             return Understood(self.name, None, "nothing but marks for unknown cells")
-        if len(different) > FEW:
+        if len(different) > FEW and by_day(different) is None:
             reason = unlearnable(different, sum(self._counts[text] for text in different))
             if reason:
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
-        unspaced = self.column.nunique() <= len(self._counts)  # no text is there with and without spaces around it
-        if in_words(different) and unspaced:
+        if in_words(different):
             return self._with(boolean_variable(self.name, self.column, missing), "yes or no", own)
-        if unspaced and len(different) <= MOST_LEVELS and (order := in_known_order(different)) is not None:
+        if len(different) <= MOST_LEVELS and (beside := self._beside_a_scale(different)) is not None:
+            own = (*own, *beside)
+            missing = missing_cells(self.column, (*self.marks, *own))
             variable = level_variable(self.name, self.column, missing, Kind.ORDINAL)
-            said = f"levels from {order[0]!r} to {order[-1]!r}"
-            return replace(self._with(variable, said, own), remedy=hints.kind(self.name, "categorical"))
+            said = f"levels from {variable.levels[0]!r} to {variable.levels[-1]!r}"
+            doubts = (*((as_unknown(beside, self._counts),) if beside else ()), *like_days(variable))
+            read = replace(self._with(variable, said, own), doubts=doubts)
+            return replace(read, remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
-        return self._with(level_variable(self.name, self.column, missing), said, own)
+        variable = level_variable(self.name, self.column, missing)
+        return self._with(variable, said, own, like_days(variable))
+
+    def _beside_a_scale(self, different: Sequence[str]) -> tuple[str, ...] | None:
+        """The words for no answer, if all other texts are steps of a known scale; None if they are not."""
+        for beside in dict.fromkeys(((), no_answers(different))):
+            alike = {loosely(text): text for text in different if text not in beside}
+            cells = sum(self._counts[text] for text in beside)
+            if beside and (len(alike) < 3 or 2 * cells > sum(self._counts.values())):
+                continue  # yes, no and "don't know" are three answers
+            if in_known_order(list(alike.values())) is not None:
+                return beside
+        return None
 
     # Columns of numbers.
 
@@ -274,14 +315,20 @@ class _Reader:
 
     def _whole_numbers(self, missing: Mask, own: tuple[str, ...]) -> Understood:
         """Ids, phone numbers, postcodes, dates in digits, or numbers."""
-        role = role_of(self.name, numbers(self.column, missing, self.name)[~missing])
+        values = numbers(self.column, missing, self.name)[~missing]
+        role = role_of(self.name, values)
+        exact = self.column.dtype.kind != "f"
+        if exact and not (role.form or role.why):
+            role = role_of_long(self.column[~missing], values)
         if role.form:
-            return self._times("", missing, own, TimeForm(role.form))
+            own = (*own, *role.strays)
+            return self._times("", self._unknown(own), own, TimeForm(role.form))
         if role.names:
             return replace(self._as_levels(Kind.CATEGORICAL, role.why), remedy=hints.kind(self.name, role.otherwise))
         if role.why:
             return Understood(self.name, None, role.why, remedy=hints.kind(self.name, role.otherwise))
-        return self._numbers("numbers", missing, own)
+        long = self.texts and bool(np.abs(values).max() > LARGEST_WHOLE)
+        return self._numbers("numbers", missing, own, NumberNotation() if long else None)
 
     # What was found.
 
@@ -306,12 +353,13 @@ class _Reader:
         if variable is None:
             return self._as_levels(Kind.CATEGORICAL, "one time only: there is nothing to learn")
         said = said or f"times written like {write_times(EXAMPLE, pattern)[0]}"
-        read = self._with(variable, said, own, _other_order(form))
+        read = self._with(variable, said, own, other_order(form))
         other = form.other if form else ""
         return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
-    def _as_levels(self, kind: Kind, said: str) -> Understood:
-        return Understood(self.name, level_variable(self.name, self.column, self.missing, kind), said)
+    def _as_levels(self, kind: Kind, said: str, *, declared: bool = False) -> Understood:
+        variable = level_variable(self.name, self.column, self.missing, kind, declared=declared)
+        return Understood(self.name, variable, said)
 
     def _with(self, variable: Variable | None, said: str, own: Sequence[str], doubts: Sequence[str] = ()) -> Understood:
         """The reading, with the words that it takes for unknown."""
@@ -324,8 +372,7 @@ class _Reader:
         often = [text for text, count in counts.items() if text.casefold() in AMBIGUOUS and count > most]
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
-            shown = ", ".join(map(repr, strange))
-            doubts = (*doubts, f"{shown} {'is' if len(strange) == 1 else 'are'} taken for unknown")
+            doubts = (*doubts, as_unknown(strange, self._counts))
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
 
 
@@ -345,6 +392,9 @@ def _on_one_clock(texts: Sequence[str]) -> bool:
 
 def _plain_form(texts: Sequence[str]) -> Notation | None:
     """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
+    if not any("e" in text or "E" in text for text in texts):
+        places = {len(text.partition(".")[2]) for text in texts}
+        return NumberNotation(places=max(places)) if len(places) == 1 and 0 < max(places) <= MOST_PLACES else None
     form = NumberNotation.find(texts)
     known = form is not None and form.fixed and bool(form.places or form.exponent)
     return replace(form, either=False) if form is not None and known else None
@@ -358,11 +408,3 @@ def separators_of(name: str, form: str) -> tuple[str, str]:
             f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 behind its kind, got {form!r}"
         )
     return found[1], found[2]
-
-
-def _other_order(form: TimeForm | None) -> tuple[str, ...]:
-    if form is None or not form.other:
-        return ()
-    first = "month" if form.pattern.index("m") < form.pattern.index("d") else "day"
-    second = "day" if first == "month" else "month"
-    return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from anyorder.errors import UserError, nearest
 from anyorder.variables import hints
 from anyorder.variables.cells import Mask, Series, all_match, distinct, in_order, plain, refuse
 from anyorder.variables.codecs.level import TRUTH, YES_NO
-from anyorder.variables.scales import in_known_order
+from anyorder.variables.scales import in_known_order, loosely
 from anyorder.variables.schema import Kind, Level, Variable
 
 MOST_LEVELS = 1000
@@ -29,6 +30,7 @@ PATTERNS = (
     (r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}", "e-mail addresses"),
     (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "web addresses"),
     (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
+    (r"(?:\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(?:[T ].*)?", "dates in several forms"),
     (r"\+?\(?\d[\d ()/.-]{5,}\d", "phone numbers or ids"),
     (r"-?\d{1,3}\.\d+[,; ]\s*-?\d{1,3}\.\d+", "coordinates, two numbers in one cell: split them into two columns"),
     (r"(?i)[a-z]{0,6}[-_#/ ]?\d+(?:[-_/]\w+)*", "ids"),
@@ -36,9 +38,18 @@ PATTERNS = (
 """What texts that never repeat are called, by their form."""
 
 
+SHORT_AND_LONG = (
+    frozenset(("yes", "y", "no", "n")),
+    frozenset(("true", "t", "false", "f")),
+    frozenset(("ja", "j", "nein", "n")),
+    frozenset(("oui", "o", "non", "n")),
+)
+"""Words for true and false of which people write now the first letter, now all."""
+
+
 def boolean_variable(name: str, column: Series, missing: Mask) -> Variable:
-    """A column of true and false, in one spelling."""
-    levels, codes = distinct(column, missing, name)
+    """A column of true and false; words that differ in capitals or length (Y, yes) are the one that occurs most."""
+    levels, codes = _commonest(column, *distinct(column, missing, name), lambda text: text.strip().casefold()[:1])
     meanings = [TRUTH.get(str(level).strip().casefold()) for level in levels]
     for code, meaning in enumerate(meanings):
         row = int(np.flatnonzero(~missing)[np.argmax(codes == code)])
@@ -54,11 +65,27 @@ def boolean_variable(name: str, column: Series, missing: Mask) -> Variable:
 
 
 def level_variable(
-    name: str, column: Series, missing: Mask, kind: Kind = Kind.CATEGORICAL, order: Sequence[object] = ()
+    name: str,
+    column: Series,
+    missing: Mask,
+    kind: Kind = Kind.CATEGORICAL,
+    order: Sequence[object] = (),
+    *,
+    declared: bool = False,
 ) -> Variable:
-    """A column of names, or of levels with an order: the one given, a known one, else that of numbers and letters."""
+    """A column of names, or of levels with an order: the one given, a known one, else that of numbers and letters.
+
+    Texts that differ in blanks around them are one level, as are on a known scale those that differ in capitals; where
+    the kind is ``declared``, every text is a level of its own.
+    """
     levels, codes = distinct(column, missing, name)
+    if not declared:
+        levels, codes = _commonest(column, levels, codes, str.strip)
     texts = all(isinstance(level, str) for level in levels)
+    if kind is Kind.ORDINAL and not declared and texts:
+        alike = _commonest(column, levels, codes, loosely)
+        if len(alike[0]) < len(levels) and in_known_order([str(level) for level in alike[0]]):
+            levels, codes = alike
     if len(levels) > MOST_LEVELS:
         other = "merge rare values first" if texts else f"use {hints.kind(name, 'continuous')}"
         raise UserError(
@@ -78,6 +105,24 @@ def level_variable(
     return _with_levels(name, kind, column, levels)
 
 
+def _commonest(
+    column: Series, levels: list[Level], codes: NDArray[np.int64], same: Callable[[str], str]
+) -> tuple[list[Level], NDArray[np.int64]]:
+    """One of the texts that are the ``same``, the one that most cells have, and the codes of the cells anew."""
+    if isinstance(column.dtype, pd.CategoricalDtype):  # comes back as it is, with all its categories
+        return levels, codes
+    counts = np.bincount(codes, minlength=len(levels))
+    best: dict[str, int] = {}
+    for code in sorted(range(len(levels)), key=lambda code: (-counts[code], len(str(levels[code])))):
+        level = levels[code]
+        if isinstance(level, str):
+            best.setdefault(same(level), code)
+    mine = [best[same(level)] if isinstance(level, str) else code for code, level in enumerate(levels)]
+    kept = sorted(set(mine))
+    table = np.array([kept.index(code) for code in mine], dtype=np.int64)
+    return [levels[code] for code in kept], table[codes] if len(levels) else codes
+
+
 def _in_given_order(name: str, levels: Sequence[Level], order: Sequence[object]) -> list[Level]:
     """The levels in the order that the user gave, and those of the user that do not occur."""
     said = [plain(level) for level in order]
@@ -92,9 +137,12 @@ def _in_given_order(name: str, levels: Sequence[Level], order: Sequence[object])
 
 
 def in_words(texts: Sequence[str]) -> bool:
-    """Whether these different texts are one word for yes and one for no."""
+    """Whether these different texts are one word for yes and one for no, in long and in short at most."""
     words = {text.strip().casefold() for text in texts}
-    return len(texts) == 2 and any(words == set(pair) for pair in YES_NO)
+    meanings = {TRUTH.get(word) for word in words}
+    return any(words == set(pair) for pair in YES_NO) or (
+        meanings == {True, False} and any(words <= both for both in SHORT_AND_LONG)
+    )
 
 
 def unlearnable(different: Sequence[str], cells: int) -> str:

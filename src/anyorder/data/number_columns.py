@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from anyorder.data.level_columns import MOST_LEVELS
 from anyorder.errors import UserError
-from anyorder.variables.cells import Mask, Numbers, Series, is_text, numbers, plain, refuse
+from anyorder.variables.cells import LARGEST_WHOLE, Mask, Numbers, Series, is_text, numbers, plain, refuse
 from anyorder.variables.codecs.base import recorded_step
-from anyorder.variables.codecs.lattice import LARGEST_WHOLE
 from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Bounds, Kind, Level, Variable
 
@@ -65,7 +64,7 @@ def number_variable(
             row,
             f"expected a whole number below 2**52, got {plain(column.iloc[row])!r}; not an integer column",
         )
-    dtype, form = _number_form(column)
+    dtype, form = _number_form(column, missing)
     if kind is not Kind.ATOMS:
         if forced is not None:
             return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, notation=notation)
@@ -120,11 +119,11 @@ def _limits(seen: Numbers, counts: Counts) -> Bounds:
     return found[0], found[1]
 
 
-def _number_form(column: Series) -> tuple[str, str]:
-    """The dtype to give back, and whether the numbers were texts."""
+def _number_form(column: Series, missing: Mask) -> tuple[str, str]:
+    """The dtype to give back, and whether the numbers were texts (a word for unknown beside them is none)."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        column = pd.Series(column.cat.categories)
+        column, missing = pd.Series(column.cat.categories), np.zeros(len(column.cat.categories), dtype=bool)
     texts = is_text(column) and (
-        not pd.api.types.is_object_dtype(column.dtype) or any(isinstance(cell, str) for cell in column)
+        not pd.api.types.is_object_dtype(column.dtype) or any(isinstance(cell, str) for cell in column[~missing])
     )
     return str(column.dtype), "text" if texts else ""

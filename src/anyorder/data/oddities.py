@@ -77,7 +77,11 @@ def about_levels(variable: Variable, counts: Mapping[object, int]) -> Iterator[s
         alike.setdefault(re.sub(r"[\s_]+", " ", text).strip(" .").casefold(), []).append(text)
     doubled = [group for key, group in alike.items() if key and len(group) > 1]
     if doubled:
-        yield f"{' and '.join(map(repr, doubled[0][:3]))} look like one level in different spellings"
+        some = doubled[0][:3]
+        which = f"{' and '.join(map(repr, some))} ({', '.join(f'{counts[text]:,}' for text in some)} cells)"
+        one = sum(text in variable.levels for text in some) == 1
+        more = f", and {len(doubled) - 1} more such" if len(doubled) > 1 else ""
+        yield f"{which} {'are taken for' if one else 'look like'} one level in different spellings{more}"
     unknown = [text for text in texts if text.strip().casefold() in MARKS]
     if unknown and variable.kind is not Kind.ORDINAL:
         yield f"{unknown[0]!r} is kept as a level: if it stands for unknown, use {hints.missing(unknown[0])}"

@@ -24,7 +24,8 @@ def time_variable(name: str, column: Series, missing: Mask, *, declared: bool, f
         pass
     elif isinstance(first, str):
         zone, written = text_zone(known.astype(object))
-        form = time_pattern(first.strip(), written)
+        finest = known.iloc[int(known.str.len().to_numpy(dtype=float, na_value=0.0).argmax())]
+        form = time_pattern(finest.strip(), written)
     elif column.dtype.kind == "M" or hasattr(first, "hour"):
         zone = str(getattr(first, "tzinfo", None) or "")
     else:

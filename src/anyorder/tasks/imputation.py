@@ -26,6 +26,7 @@ from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
 from anyorder.support.threads import answering
+from anyorder.variables.codecs.base import own_words
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.place_back import put_back
 
@@ -152,7 +153,7 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
 def _merged(
     model: AnyOrderModel, frame: pd.DataFrame, values: np.ndarray, observed: np.ndarray, strange: np.ndarray
 ) -> pd.DataFrame:
-    """The user's own cells where there are any, those the model never saw too, and decoded ones elsewhere."""
+    """The user's own cells where there are any, those that say nothing to the model too, and decoded ones elsewhere."""
     filled = frame.copy()
     for position, codec in enumerate(model.encoding.codecs):
         name = codec.variable.name
@@ -163,7 +164,8 @@ def _merged(
             filled[name] = codec.decode(column).set_axis(frame.index)
             continue
         known = np.flatnonzero(observed[:, position])
-        unknown = np.flatnonzero(~observed[:, position] & ~strange[:, position])
+        kept = strange[:, position] | own_words(frame[name], codec.variable, model.schema.missing)
+        unknown = np.flatnonzero(~observed[:, position] & ~kept)
         if len(unknown):
             filled[name] = put_back(codec, frame[name], unknown, column[unknown], known, column[known])
     return filled

@@ -29,6 +29,8 @@ Numbers: TypeAlias = NDArray[np.float64]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?i:inf|infinity)"
 LEADING_ZERO = r"[+-]?0\d.*"
 """A zip code, a phone number: text, because a number would lose the zero."""
+LARGEST_WHOLE = 2.0**52
+"""Above this a float64 cannot tell whole numbers from their halves."""
 LARGEST = 1e100
 """Beyond this the variance of a heavy tail is no longer a float64."""
 
@@ -135,7 +137,7 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
         out[known] = column.to_numpy(dtype="float64", na_value=np.nan)[known]
     elif is_text(column):
         cells = column.to_numpy(dtype=object)[known]
-        if notation is not None:
+        if notation is not None and not notation.plain:
             cells = _in_notation(cells, notation)
         try:
             out[known] = cells.astype(np.float64)

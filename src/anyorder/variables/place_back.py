@@ -52,8 +52,7 @@ def put_back(codec: Codec, column: Series, rows: Rows, values: Numbers, known: R
 
 def _levels(column: Series, decoded: Series, values: Numbers, known: Rows, codes: Numbers) -> Series:
     """Levels as this column spells them; one that it does not hold, as the model's column did."""
-    _, first = np.unique(codes, return_index=True)
-    spelled = {int(codes[at]): column.iloc[int(known[at])] for at in first}
+    spelled = _commonest(column.iloc[known], codes)
     usual = list(decoded.astype(object))
     if column.dtype.kind in "biuf":
         usual = [_number(cell) for cell in usual]
@@ -63,6 +62,17 @@ def _levels(column: Series, decoded: Series, values: Numbers, known: Rows, codes
     elif is_text(column) and len(known) and isinstance(column.iloc[int(known[0])], str):
         usual = [written(float(cell)) if isinstance(cell, float | np.number) else str(cell) for cell in usual]
     return _objects([spelled.get(int(code), cell) for code, cell in zip(np.rint(values), usual, strict=True)])
+
+
+def _commonest(cells: Series, codes: Numbers) -> dict[int, Any]:
+    """How the column spells each level, the most often where it does so in several ways."""
+    which, different = pd.factorize(cells)
+    _, first = np.unique(which, return_index=True)
+    spelled: dict[int, Any] = {}
+    for at in np.argsort(-np.bincount(which, minlength=len(different)), kind="stable"):
+        row = int(first[at])
+        spelled.setdefault(int(codes[row]), cells.iloc[row])
+    return spelled
 
 
 def _number(cell: Any) -> Any:
@@ -91,7 +101,8 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
     form = codec.variable.form
     iso = isinstance(first, str) and re.fullmatch(ISO_TIME, first.strip()) is not None
     if not iso and not is_iso(form) and not hasattr(first, "year"):
-        return _objects(write_times(pd.DatetimeIndex(moments), form))
+        cells = write_times(pd.DatetimeIndex(moments), form)
+        return pd.Series([int(cell) for cell in cells]) if column.dtype.kind in "iuf" else _objects(cells)
     if isinstance(first, str):
         clock, spelling = text_zone(own.astype(object)) if any_match(own, rf".{{11,}}{ZONE}") else ("", "")
         if clock:

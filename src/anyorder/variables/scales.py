@@ -11,6 +11,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from anyorder.variables.month_names import month_of
+
 _SCALES = """
 strongly disagree|totally disagree|completely disagree; disagree|tend to disagree; somewhat disagree|slightly disagree|\
 mildly disagree; neutral|neither agree nor disagree|neither|undecided|unsure; somewhat agree|slightly agree|\
@@ -59,7 +61,7 @@ infant|baby; toddler; child; teenager|teen|adolescent; adult; senior|elderly
 bronze; silver; gold; platinum; diamond
 free; basic|starter; standard|plus; premium|pro|professional; enterprise|ultimate
 economy; premium economy; business; first
-third|3rd class|third class; second|2nd class|second class; first|1st class|first class
+3rd class|third class; 2nd class|second class; 1st class|first class
 1st|first; 2nd|second; 3rd|third; 4th|fourth; 5th|fifth; 6th|sixth; 7th|seventh; 8th|eighth; 9th|ninth; 10th|tenth
 no education|none|no schooling|preschool; primary|primary school|elementary|elementary school; \
 middle school|lower secondary; some high school; high school|secondary|secondary school|high school graduate|hs-grad|\
@@ -71,6 +73,13 @@ jan; feb; mar; apr; may; jun; jul; aug; sep|sept; oct; nov; dec
 january; february; march; april; may; june; july; august; september; october; november; december
 mon; tue|tues; wed; thu|thur|thurs; fri; sat; sun
 monday; tuesday; wednesday; thursday; friday; saturday; sunday
+januar|jänner; februar; märz; april; mai; juni; juli; august; september; oktober; november; dezember
+jan; feb; mär|mrz; apr; mai; jun; jul; aug; sep; okt; nov; dez
+montag; dienstag; mittwoch; donnerstag; freitag; samstag|sonnabend; sonntag
+janvier; février; mars; avril; mai; juin; juillet; août; septembre; octobre; novembre; décembre
+lundi; mardi; mercredi; jeudi; vendredi; samedi; dimanche
+enero; febrero; marzo; abril; mayo; junio; julio; agosto; septiembre; octubre; noviembre; diciembre
+lunes; martes; miércoles; jueves; viernes; sábado; domingo
 morning; noon|midday; afternoon; evening; night
 spring; summer; autumn|fall; winter
 q1; q2; q3; q4
@@ -97,9 +106,13 @@ _RATING = re.compile(r"(AAA|AA|A|BBB|BB|B|CCC|CC|C|D)([+-]?)")
 _AMOUNT = r"(?:\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d{1,2})?)"
 _BAND = re.compile(
     rf"[^\d<>≤≥=+]{{0,12}}?(?P<below><|≤|<=|under |below |less than |up to |bis )?\s?(?P<low>{_AMOUNT})\s?(?P<k>[kKM]?)"
-    rf"(?:\s?(?:-|–|—|to|bis|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?[kKM]?)?\s?(?P<above>\+|and over|and above|"
-    r"or more|and older|or older|plus|und mehr)?\s?[^\d+]{0,12}"
+    rf"(?:\s?(?:-|–|—|to|bis|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?(?P<high_k>[kKM]?))?\s?(?P<above>\+|"
+    r"and over|and above|and more|or more|and older|or older|plus|und mehr|et plus|y más)?\s?[^\d+]{0,12}"
 )
+_NONE = frozenset(("none", "no", "zero", "nil", "keine", "kein", "aucun", "ninguno"))
+"""Words for 0 among counts such as 1, 2, 3+."""
+MOST_COUNTS = 100
+"""Up to here numbers and a band at their end (1, 2, 3+) are levels; beyond they are numbers, and a word among them."""
 _ABOVE = re.compile(r"(?:>|≥|>=|over |above |more than |über )")
 
 
@@ -107,10 +120,10 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
     """The levels from the least to the greatest, if they lie on a scale that is known; else None."""
     if len(levels) < 2:
         return None
+    if days := by_day(levels):
+        return days
     words = [_word(level) for level in levels]
-    if len(set(words)) < len(words):
-        return None
-    for steps in _steps():
+    for steps in _steps() if len(set(words)) == len(words) else ():
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
@@ -137,6 +150,11 @@ def _word(text: str) -> str:
     return re.sub(r"\s+", " ", plain).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").strip(" .!")
 
 
+def loosely(text: str) -> str:
+    """The text without capitals and odd spaces: levels of a scale that differ in these alone are one."""
+    return " ".join(text.split()).casefold()
+
+
 def _by_grade(levels: Sequence[str]) -> list[str] | None:
     """School grades and credit ratings, which begin with the best; letters alone are names of groups as a rule."""
     for pattern in (_GRADE, _RATING):
@@ -150,32 +168,68 @@ def _by_grade(levels: Sequence[str]) -> list[str] | None:
 
 
 def _by_band(levels: Sequence[str]) -> list[str] | None:
-    """Bands such as <18, 18-24, 25-34, 65+, which follow upon each other."""
-    bands = []
+    """Bands that follow upon each other, such as <18, 18-24, 25-34, 65+; numbers too beside a band (0, 1, 2, 3+)."""
+    bands: list[tuple[float, float]] = []
     for level in levels:
-        text = level.strip()
-        above = _ABOVE.match(text)
-        found = _BAND.fullmatch(text[above.end() :] if above else text)
-        if found is None:
-            return None
-        low = _amount(found["low"], found["k"])
-        high = _amount(found["high"], found["k"]) if found["high"] else None
-        if found["below"]:
-            band = (float("-inf"), low)
-        elif above or found["above"]:
-            band = (low, float("inf"))
-        elif high is not None:
-            band = (low, high)
-        else:
-            return None
-        if not band[0] < band[1]:
+        band = _band(level.strip())
+        if band is None:
             return None
         bands.append(band)
+    single = sum(low == high for low, high in bands)
+    if single == len(levels) or (single and len(levels) > MOST_COUNTS):
+        return None
     ordered = sorted(zip(bands, levels, strict=True))
     follows = all(one[0][1] <= other[0][0] for one, other in itertools.pairwise(ordered))
     return [level for _, level in ordered] if follows and len(levels) >= 3 else None
 
 
+def _band(text: str) -> tuple[float, float] | None:
+    if text.casefold() in _NONE:
+        return 0.0, 0.0
+    above = _ABOVE.match(text)
+    found = _BAND.fullmatch(text[above.end() :] if above else text)
+    if found is None:
+        return None
+    low = _amount(found["low"], found["k"])
+    if found["below"]:
+        return float("-inf"), low
+    if above or found["above"]:
+        return low, float("inf")
+    if found["high"] is None:
+        # Of numbers alone only bare ones are meant: "5 Elm Street" is no count.
+        return (low, low) if found[0] == found["low"] + found["k"] else None
+    high = _amount(found["high"], found["high_k"] or found["k"])
+    if found["high_k"] and not found["k"] and low * SIGNS[found["high_k"]] < high:
+        low *= SIGNS[found["high_k"]]  # 50-100k
+    return (low, high) if low < high else None
+
+
+def by_day(levels: Sequence[str]) -> list[str] | None:
+    """Days of a year, in its order: 5-Mar, Dec 24."""
+    days = [day_of_year(level) for level in levels]
+    known = [day for day in days if day is not None]
+    if len(known) < len(days) or len(set(known)) < len(known) or len(levels) < 2:
+        return None
+    return [level for _, level in sorted(zip(known, levels, strict=True))]
+
+
+def day_of_year(text: str) -> tuple[int, int] | None:
+    """The month and the day of a date without a year; None if this is none."""
+    found = _DAY.fullmatch(text.strip())
+    month = month_of(found["month"] or found["first"]) if found else None
+    day = int(found["day"] or found["second"]) if found else 0
+    return (month, day) if month is not None and 1 <= day <= 31 else None
+
+
+_DAY = re.compile(
+    r"(?P<day>\d{1,2})(?:\.|st|nd|rd|th)?[-/. ]\s?(?P<month>[^\W\d_]{3,9})\.?"
+    r"|(?P<first>[^\W\d_]{3,9})\.?[-/. ](?P<second>\d{1,2})(?:st|nd|rd|th)?"
+)
+
+
+SIGNS = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}
+
+
 def _amount(digits: str, sign: str) -> float:
     plain = re.sub(r"[.,](?=\d{3}(?:\D|$))", "", digits).replace(",", ".").rstrip(".")
-    return float(plain) * {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6}[sign]
+    return float(plain) * SIGNS[sign]

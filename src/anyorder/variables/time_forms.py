@@ -1,14 +1,17 @@
 """The forms in which people write dates and times: which one a column has, and how to read and write in it.
 
 A form is a strftime pattern. Beyond the standard ones ``%-d`` (and m, H, I) stands for a number without a leading zero,
-``%^b`` for capitals, on every system; ``epoch s`` and ``epoch ms`` for the seconds or milliseconds since 1970 that
-machines write.
+``%^b`` for capitals and ``%#b`` for small letters, on every system; ``de:%d. %B %Y`` has the names of months of another
+language (:mod:`~anyorder.variables.month_names`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds,
+milliseconds or microseconds since 1970 that machines write.
 """
 
 from __future__ import annotations
 
 import datetime
+import operator
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.variables.cells import Series
+from anyorder.variables.month_names import from_english, is_style, styles_of, to_english
 
 DATES = (
     *(f"%d{sign}%m{sign}%Y" for sign in "/.- "),
@@ -24,21 +28,27 @@ DATES = (
     *(f"%Y{sign}%m{sign}%d" for sign in "/. -"),
     *(f"%d{sign}%m{sign}%y" for sign in "/.-"),
     *(f"%m{sign}%d{sign}%y" for sign in "/.-"),
+    *(f"%y{sign}%m{sign}%d" for sign in "-/."),
     *("%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d.%b.%Y", "%d-%b-%y", "%d %b %y", "%d. %b %Y", "%d%b%Y"),
     *("%d %B %Y", "%d. %B %Y", "%d-%B-%Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y", "%Y-%b-%d", "%Y %b %d"),
     *("%a, %d %b %Y", "%a %d %b %Y", "%A, %d %B %Y", "%A, %B %d, %Y", "%a, %b %d, %Y", "%a %b %d %Y"),
+    *("%d de %B de %Y", "%d de %b de %Y", "%d %B, %Y", "%d %b, %Y", "%d %B %y", "%d. %b. %Y"),
     "%Y%m%d",
 )
 CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S")
 """Forms that are no date and clock side by side."""
-EPOCHS = {"epoch s": 1_000_000, "epoch ms": 1_000}
+EPOCHS = {"epoch s": 1_000_000, "epoch ms": 1_000, "epoch us": 1}
 """Microseconds in one of their units."""
 LONGEST = 40
 ENOUGH = 6
 """Different dates from which on it is no chance that they are in the order of time."""
 EARLIEST, LATEST = 1900, 2100
 """Years from which on, and up to which, digits alone are taken for a date."""
+
+
+CLEARLY = 3
+"""So many times as many different years as in the other reading are not years but days."""
 
 
 @dataclass(frozen=True)
@@ -50,28 +60,95 @@ class TimeForm:
 
 
 def find_time_form(texts: Sequence[str]) -> TimeForm | None:
-    """The form in which all these different texts are written; None if there is none."""
+    """The form in which all these different texts are written; None if there is none.
+
+    Where leading zeros or capitals are there now and then, it is the form that most of them have.
+    """
     first = texts[0] if texts else ""
     if not 6 <= len(first) <= LONGEST or not any(sign.isdigit() for sign in first):
         return None
+    if found := _found(texts):
+        return _chosen(found, len(texts))
+    for style, long in styles_of(texts) if any(sign.isalpha() for sign in first) else ():
+        if found := _found([to_english(text, style, long=long) for text in texts], long=long):
+            return TimeForm(f"{style}:{found[0][0]}")
+    return None
+
+
+def misfits(texts: Sequence[str]) -> list[str]:
+    """The texts that the form of most others cannot read; none where most have no form in common."""
+    some = texts[:: max(1, len(texts) // SAMPLE)]
+    shapes = Counter(map(_shape, some))
+    alike = [text for text in some if _shape(text) == shapes.most_common(1)[0][0]]
+    tried = alike[:: max(1, len(alike) // TRIED)]  # the first may be the one that does not exist
+    best, fewest = None, 0.5 * len(some)
+    for style, long in (("", False), *styles_of(alike)):
+        for pattern in dict.fromkeys(each for text in tried for each in _candidates(_plainly(text, style, long))):
+            bad = int(_unread(some, pattern, style, long).sum())
+            if bad < fewest:
+                best, fewest = (pattern, style, long), bad
+    return [text for text, wrong in zip(texts, _unread(texts, *best), strict=True) if wrong] if best else []
+
+
+def _unread(texts: Sequence[str], pattern: str, style: str, long: bool) -> Any:
+    plain = pd.Series([_plainly(text, style, long) for text in texts], dtype="str")
+    return pd.to_datetime(plain, format=pattern, errors="coerce").isna().to_numpy()
+
+
+def _plainly(text: str, style: str, long: bool) -> str:
+    return to_english(text, style, long=long) if style else text
+
+
+SAMPLE = 2_000
+TRIED = 8
+
+
+def _shape(text: str) -> str:
+    """The text with all numbers alike, and all words."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", text))
+
+
+def _found(texts: Sequence[str], *, long: bool | None = None) -> list[tuple[str, Any]]:
+    """The forms that all texts have, and what they mean in each; ``long``: the names of months are long ones."""
     digits = all(text.isdigit() for text in texts)
     column = pd.Series(list(texts), dtype="str")
     found = []
-    for pattern in _candidates(first):
+    for pattern in _candidates(texts[0]):
+        if long is not None and ("%B" if long else "%b") not in pattern:
+            continue
         read = pd.to_datetime(column, format=pattern, errors="coerce")
         if not read.notna().all() or (digits and not read.dt.year.between(EARLIEST, LATEST).all()):
             continue
-        exact = _padded(pattern, texts)
-        if list(write_times(pd.DatetimeIndex(read), exact)) == list(texts):
+        exact = _as_most_are_written(pattern, read, texts)
+        if exact:
             found.append((exact, read))
-    if not found:
-        return None
+    return found
+
+
+def _chosen(found: list[tuple[str, Any]], count: int) -> TimeForm:
+    """The form that is meant, where one or several can be read."""
+    first, rest = [pair for pair in found if pair[0][:2] == "%y"], [pair for pair in found if pair[0][:2] != "%y"]
+    if not rest:
+        return TimeForm(found[0][0])
+    if not first:
+        return _day_or_month_first(rest, count)
+    # 24-05-31 or 31-05-24: years are fewer than days, and rows may be in the order of time.
+    years = [len(np.unique(pairs[0][1].dt.year)) for pairs in (first, rest)]
+    sorted_so = [any(_in_order(read) for _, read in pairs) for pairs in (first, rest)]
+    if count >= ENOUGH and (CLEARLY * years[1] <= years[0] or sorted_so == [False, True]):
+        return _day_or_month_first(rest, count)
+    if count >= ENOUGH and (CLEARLY * years[0] <= years[1] or sorted_so == [True, False]):
+        return TimeForm(first[0][0])
+    return TimeForm(_day_or_month_first(rest, count).pattern, first[0][0])
+
+
+def _day_or_month_first(found: list[tuple[str, Any]], count: int) -> TimeForm:
     either = {pattern: read for pattern, read in found if _swapped(pattern) in dict(found)}
     if not either:
         return TimeForm(found[0][0])
     # Both orders can be read: where one of them puts the rows into the order of time, that one is meant.
     sorted_so = [pattern for pattern, read in either.items() if _in_order(read)]
-    if len(texts) >= ENOUGH and len(sorted_so) == 1:
+    if count >= ENOUGH and len(sorted_so) == 1:
         return TimeForm(sorted_so[0])
     # As programs have it: the month first between strokes, the day first between points and hyphens.
     chosen = next(
@@ -103,15 +180,32 @@ def _fits(text: str, pattern: str) -> bool:
     return True
 
 
+def _as_most_are_written(pattern: str, read: Any, texts: Sequence[str]) -> str:
+    """The pattern as it writes the most of these texts; empty where others differ in more than zeros and capitals."""
+    moments = pd.DatetimeIndex(read)
+    exact = _padded(pattern, texts)
+    written = write_times(moments, exact)
+    if written == list(texts):
+        return exact
+    if [_loosely(text) for text in written] != [_loosely(text) for text in texts]:
+        return ""
+    ways = dict.fromkeys((exact, pattern, exact.replace("%-", "%"), re.sub("%[#^]", "%", exact)))
+    return max(ways, key=lambda way: sum(map(operator.eq, write_times(moments, way), texts)))
+
+
+def _loosely(text: str) -> str:
+    """A text without leading zeros and capitals."""
+    return re.sub(r"(?<!\d)0(?=\d)", "", text).casefold()
+
+
 def _padded(pattern: str, texts: Sequence[str]) -> str:
     """The pattern with ``%-d`` for ``%d`` where days have no leading zero, and so on, and with capitals for names."""
-    if any(text.isupper() for text in texts) and re.search("%[aAbB]", pattern):
-        pattern = re.sub("%([aAbB])", r"%^\1", pattern)
+    if re.search("%[aAbB]", pattern):
+        case = "^" if any(map(str.isupper, texts)) else "#" if any(map(str.islower, texts)) else ""
+        pattern = re.sub("%([aAbB])", rf"%{case}\1", pattern)
     if "%d%" in pattern.replace("-", "") or "%m%" in pattern:
         return pattern  # digits without a sign between them are always padded
-    shape = re.compile(
-        re.sub(r"%\^?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern).replace(r"\%", "%"))
-    )
+    shape = re.compile(re.sub(r"%(?:\\[#^])?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern)))
     parts = [found for text in texts if (found := shape.fullmatch(text))]
     for letter in "dmHI":
         if f"%{letter}" in pattern and any(len(found[letter]) == 1 for found in parts):
@@ -147,26 +241,42 @@ def read_times(texts: Series, form: str, *, utc: bool) -> Any:
         stamps = np.where(good, micro, 0).astype(np.int64).astype("datetime64[us]")
         read: Any = pd.Series(stamps, index=texts.index).where(good)
         return read
-    pattern = re.sub(r"%[-^]", "%", form)
     if is_iso(form):
         return pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
     codes, different = pd.factorize(texts)  # days repeat, and reading one takes a microsecond
-    words = pd.Series(np.asarray(different, dtype=object)).astype(str).str.strip()
-    found: Any = pd.to_datetime(words, format=pattern, errors="coerce")
+    cells = [f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in np.asarray(different, dtype=object)]
+    words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
+    style, pattern = _parted(re.sub(r"%[-^#]", "%", form))
+    plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
+    found: Any = pd.to_datetime(plain, format=pattern, errors="coerce")
     missing = found.isna()
     if missing.any():
         found[missing] = pd.to_datetime(words[missing], format="ISO8601", errors="coerce")
     return pd.Series(found.to_numpy()[codes], index=texts.index)
 
 
+def _parted(form: str) -> tuple[str, str]:
+    """The style of the names of months, empty for English ones, and the pattern."""
+    style, sign, pattern = form.partition(":")
+    return (style, pattern) if sign and is_style(style) else ("", form)
+
+
 def write_times(moments: pd.DatetimeIndex, form: str) -> list[Any]:
     """Times in a form: texts, or whole numbers where the form is one of ``epoch``."""
     if form in EPOCHS:
         return (moments.as_unit("us").asi8 // EPOCHS[form]).tolist()
-    if "%-" not in form and "%^" not in form:
-        return list(moments.strftime(form))
-    marked = re.sub(r"%\^([a-zA-Z])", "\x01%\\1\x01", form.replace("%-", "\x02%"))
-    return [
-        re.sub("\x01(.*?)\x01", lambda name: name[1].upper(), re.sub("\x020?", "", text))
-        for text in moments.strftime(marked)
-    ]
+    style, pattern = _parted(form)
+    marked = re.sub(r"%([#^])([a-zA-Z])", "\x01\\1%\\2\x01", pattern.replace("%-", "\x02%"))
+    texts = list(moments.strftime(marked))
+    if "\x02" in marked:
+        texts = [re.sub("\x020?", "", text) for text in texts]
+    if "\x01" in marked:
+        texts = [_MARKED.sub(_in_case, text) for text in texts]
+    return [from_english(text, style, long="B" in pattern) for text in texts] if style else texts
+
+
+def _in_case(name: re.Match[str]) -> str:
+    return name[2].upper() if name[1] == "^" else name[2].lower()
+
+
+_MARKED = re.compile("\x01([#^])(.*?)\x01")

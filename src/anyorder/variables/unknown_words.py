@@ -37,6 +37,28 @@ LEVEL_MARKS = frozenset(
 ) | {"#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"}
 """Those among them that are no level in a column of names either."""
 
+NO_ANSWERS = frozenset(
+    (
+        *("prefer not to say", "prefer not to answer", "prefer not to disclose", "rather not say", "decline to answer"),
+        *("declined to answer", "declined", "refused", "refuse to answer", "no response", "no opinion", "not stated"),
+        *("don't know", "dont know", "do not know", "don't know/refused", "dk", "not sure", "can't say", "cannot say"),
+        *("not asked", "not answered", "skipped", "n/a", "not applicable", "does not apply"),
+        *("weiß nicht", "weiss nicht", "möchte ich nicht sagen", "keine antwort", "trifft nicht auf mich zu"),
+        *("ne sait pas", "nsp", "ne se prononce pas", "sans réponse", "no sabe", "no contesta", "ns/nc", "non so"),
+    )
+)
+"""Answers beside a scale: they have no place in its order."""
+
+
+def no_answers(different: Sequence[str]) -> tuple[str, ...]:
+    """Texts that are no step of a scale but words for no answer."""
+    found = []
+    for text in different:
+        word = " ".join(text.casefold().split()).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        if word.strip("().") in NO_ANSWERS or word in MARKS - AMBIGUOUS:
+            found.append(text)
+    return tuple(found)
+
 
 def level_marks(different: Sequence[str]) -> tuple[str, ...]:
     """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""

@@ -126,6 +126,26 @@ def test_text_is_filled_in_its_own_spelling(narrow_model: ao.TableModel) -> None
     assert pd.Timestamp(filled["second"].iloc[2]).strftime("%Y-%m-%d %H:%M") == filled["second"].iloc[2]
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_words_that_mean_nothing_to_the_model_are_kept() -> None:
+    """A date that does not exist and a remark are the user's; marks for unknown, fit's too, are holes."""
+    days = pd.date_range("2021-01-01", periods=60).strftime("%d/%m/%Y").tolist()
+    frame = pd.DataFrame(
+        {
+            "when": [*days, "31/02/2024", "n/a", None, days[0]],
+            "size": [*(f"{number / 7:.2f}" for number in range(60)), "call us", "?", "see", "1.00"],
+            "often": [*["never", "often", "always"] * 20, "Prefer not to say", "n/a", None, "often"],
+        }
+    )
+    model = ao.fit(frame, missing=["see"], seed=0, config=QUICK)
+    for filled in (model.fill(frame), model.fill(frame, draws=1)[0]):
+        assert filled.iloc[60].tolist() == ["31/02/2024", "call us", "Prefer not to say"]
+        assert pd.to_datetime(filled["when"].iloc[61:63], format="%d/%m/%Y").notna().all()
+        assert filled["size"].iloc[61:63].str.fullmatch(r"-?\d+\.\d\d").all()
+        assert filled["often"].iloc[61:63].isin(["never", "often", "always"]).all()
+        pd.testing.assert_frame_equal(filled.drop(index=[61, 62]), frame.drop(index=[61, 62]))
+
+
 @pytest.mark.parametrize("draws", [None, 1])
 def test_one_unknown_cell_and_one_row(model: ao.TableModel, frame: pd.DataFrame, draws: int | None) -> None:
     whole = frame.dropna()

@@ -121,6 +121,7 @@ class TableTasks(TableQuestions):
     ) -> Any:
         """Fill the unknown cells of a table; known cells come back as they are.
 
+        So do words that stand among numbers or dates and are no mark for unknown (31/02/2024, "call us").
         For analyses take ``draws``: a table filled by means understates every variance. Combine results of several
         draws with :func:`anyorder.pool`.
 

@@ -21,12 +21,23 @@ import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
-from anyorder.variables.cells import SINGLE, Mask, Numbers, Series, missing_cells, plain, plain_number, refuse
+from anyorder.variables.cells import (
+    LARGEST_WHOLE,
+    SINGLE,
+    Mask,
+    Numbers,
+    Series,
+    missing_cells,
+    plain,
+    plain_number,
+    refuse,
+)
 from anyorder.variables.codecs.rarity import on_line
 from anyorder.variables.codecs.scores import Law, Standing, mean_pinball_loss
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.ranges import Between, Extent, Stretch, is_open, slack, within_bounds
 from anyorder.variables.schema import Kind, Variable
+from anyorder.variables.unknown_words import MARKS
 from anyorder.variables.warp import Warp
 
 DIGITS = 9  # after the point, which every step that is recognised has
@@ -326,6 +337,13 @@ def unknown_cells(column: Series, variable: Variable, marks: Sequence[str]) -> M
     return missing_cells(column, (*marks, *variable.missing), words=words)
 
 
+def own_words(column: Series, variable: Variable, marks: Sequence[str]) -> Mask:
+    """Which unknown cells hold a word of their own (31/02/2024, "call us"), which says something to people."""
+    words = [text for text in variable.missing if text.casefold() not in MARKS and text not in marks]
+    said = missing_cells(column, words) if words else np.zeros(len(column), dtype=bool)
+    return said & ~missing_cells(column) if said.any() else said
+
+
 def through(function: Callable[[Tensor], Tensor], values: Numbers) -> Numbers:
     """A warp's method, written for tensors, on an array."""
     return np.asarray(function(torch.from_numpy(np.ascontiguousarray(values, dtype=np.float64))).numpy())
@@ -363,17 +381,20 @@ def deviation(values: Numbers) -> float:
 
 def rounding_step(values: Numbers) -> float | None:
     """The power of ten to which all values are rounded, from 1 down to 1e-6: there is no finer structure to learn."""
-    usual = float(np.median(np.abs(values)))
+    usual, largest = float(np.median(np.abs(values))), float(np.abs(values).max()) if len(values) else 0.0
     for digits in range(7):
+        if largest * 10.0**digits > LARGEST_WHOLE:  # all floats of this size are whole: nothing is said by it
+            return None
         scaled = values * 10.0**digits
         whole = np.rint(scaled)
         # Of the size of the values themselves: numbers around 1e-12 are not zeros with an error.
-        slack = 1e-9 * np.maximum(min(1.0, usual * 10.0**digits), np.abs(scaled))
+        slack = 1e-9 * np.maximum(min(1.0, usual * 10.0**digits), np.minimum(np.abs(scaled), MOST_SLACK))
         if bool((np.abs(scaled - whole) <= slack).all()) and whole.min() < whole.max():
             return 10.0**-digits
     return None
 
 
+MOST_SLACK = 1e7  # times 1e-9: numbers that are a hundredth of a step off are not on a grid
 GRIDS = (25.0, 5.0, 2.0)  # times a power of ten, the coarsest first
 ENOUGH = 20  # different values, before a grid other than of decimals is believed
 
@@ -385,6 +406,6 @@ def recorded_step(values: Numbers) -> float:
         return 0.0
     for factor in GRIDS if len(np.unique(values)) >= ENOUGH else ():
         scaled = values / (factor * step)
-        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.maximum(1.0, np.abs(scaled))).all()):
+        if bool((np.abs(scaled - np.rint(scaled)) <= 1e-9 * np.clip(np.abs(scaled), 1.0, MOST_SLACK)).all()):
             return round(factor * step, DIGITS)
     return step

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.variables import hints
-from anyorder.variables.cells import Mask, Numbers, Series, numbers, plain, refuse, warn_of_fractions
+from anyorder.variables.cells import LARGEST_WHOLE, Mask, Numbers, Series, numbers, plain, refuse, warn_of_fractions
 from anyorder.variables.codecs.base import Codec, Space, WarpName, fitted_warp, through, unknown_cells, warp_from_json
 from anyorder.variables.codecs.line import MOST_DAYS
 from anyorder.variables.codecs.rarity import on_lattice
@@ -25,10 +25,6 @@ from anyorder.variables.restore import numbers_as, times_as
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.times import MICROSECONDS_PER_DAY, days, times
 from anyorder.variables.warp import Warp
-
-LARGEST_WHOLE = 2.0**52
-"""Above this a float64 cannot tell whole numbers from their halves."""
-
 
 ENDLESS = 2**50
 

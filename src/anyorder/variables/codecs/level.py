@@ -20,6 +20,7 @@ from anyorder.variables.codecs.rarity import of_points
 from anyorder.variables.codecs.scores import Law, Standing
 from anyorder.variables.ranges import Between, Extent, end_as_number
 from anyorder.variables.restore import levels_as
+from anyorder.variables.scales import loosely
 from anyorder.variables.schema import Kind, Level, Variable
 
 YES_NO = (
@@ -54,7 +55,7 @@ class LevelCodec(Codec):
     @cached_property
     def _codes(self) -> dict[Any, int]:
         codes: dict[Any, int] = {}
-        for spelling in (key, str, lambda level: str(level).strip(), self._meaning):
+        for spelling in (key, str, lambda level: str(level).strip(), self._meaning, self._loosely):
             seen: dict[Any, list[int]] = {}
             for code, level in enumerate(self.variable.levels):
                 seen.setdefault(spelling(level), []).append(code)
@@ -73,10 +74,14 @@ class LevelCodec(Codec):
             return ("text", str(level).strip())
 
     def _find(self, value: Level) -> int | None:
-        for spelling in (key(value), str(value), str(value).strip(), self._meaning(value)):
+        for spelling in (key(value), str(value), str(value).strip(), self._meaning(value), self._loosely(value)):
             if spelling in self._codes:
                 return self._codes[spelling]
         return None
+
+    def _loosely(self, level: Level) -> Any:
+        """Among words with an order capitals mean nothing: "HIGH" is "high"."""
+        return ("loosely", loosely(str(level))) if self.variable.kind is Kind.ORDINAL else ("text", str(level).strip())
 
     def encode(self, column: Series, marks: Sequence[str], *, evidence: bool = False) -> tuple[Numbers, Mask]:
         codes, known, unseen = self.encode_seen(column, marks)

@@ -59,6 +59,11 @@ class Notation(ABC):
         return ""
 
     @property
+    def plain(self) -> bool:
+        """Whether the texts are numbers as programs write them, so that nothing has to be read."""
+        return False
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         """The least and the greatest number that can be meant."""
         return None, None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
@@ -19,6 +19,9 @@ _WORDS = {
 }
 _PART = re.compile(r"(\d+)(\s?)([A-Za-z]+\.?)")
 _WHOLE = re.compile(r"(?:\d+\s?[A-Za-z]+\.?[\s,]*)+")
+_BARE = re.compile(r"(\d{1,4})(\s?[hH]\s?)([0-5]\d)")
+ZEROS = ("", "inside", "all")
+ENOUGH = 1_000
 _ISO = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 
 
@@ -29,7 +32,9 @@ class DurationNotation(Notation):
 
     ``units`` are the letters of the units from the largest, each followed by how it is written, such as
     ("h", "h", "m", "min"); ``gap`` stands between a number and its unit, ``between`` between two of them;
-    ``iso`` is the form PT2H30M.
+    ``iso`` is the form PT2H30M. ``zeros`` says which parts of nothing are written: those "inside" (1h 0m, but 5m), or
+    "all" of them (0h 5m), else none; ``pad`` that all parts but the first have two digits (2h05m). The last unit may
+    have no word (2h05).
     """
 
     name: ClassVar[str] = "duration"
@@ -39,16 +44,23 @@ class DurationNotation(Notation):
     gap: str = ""
     between: str = " "
     iso: bool = False
+    zeros: str = field(default="", metadata={"later": True})
+    pad: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if not self.units or len(self.units) % 2 or any(letter not in SECONDS for letter in self.units[::2]):
             raise UserError(f"a duration has units such as ('h', 'h', 'm', 'min'), got {self.units!r}")
+        if self.zeros not in ZEROS:
+            raise UserError(f"parts of nothing are written 'inside', 'all' or '', got {self.zeros!r}")
 
     @classmethod
     def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
         if all((iso := _ISO.fullmatch(text)) and any(iso.groups()) for text in texts):
             used = [letter for at, letter in enumerate("dhms") if any(_iso_parts(text)[at] for text in texts)]
-            return cls(tuple(word for letter in used for word in (letter, letter.upper())), iso=True)
+            return cls(tuple(word for letter in used for word in (letter, letter.upper())), iso=True)._as_in(texts)
+        if all(_BARE.fullmatch(text) for text in texts):
+            word = "".join(sign for sign in texts[0] if not sign.isdigit())
+            return cls(("h", word, "m", ""), "", "", zeros="all", pad=True)
         if not all(_WHOLE.fullmatch(text) for text in texts):
             return None
         spelled: dict[str, str] = {}
@@ -65,7 +77,15 @@ class DurationNotation(Notation):
                 between = text[found[0].end() : found[1].start()] if len(found) > 1 else " "
         if len(spelled) < 2:
             return None  # one unit alone is a number with a unit
-        return cls(tuple(w for letter in "dhms" if letter in spelled for w in (letter, spelled[letter])), gap, between)
+        units = tuple(w for letter in "dhms" if letter in spelled for w in (letter, spelled[letter]))
+        return cls(units, gap, between)._as_in(texts)
+
+    def _as_in(self, texts: Sequence[str]) -> Self:
+        """The way to write zeros that gives the most of these texts as they are."""
+        few = texts[:ENOUGH]
+        values = [self.read(text) for text in few]
+        ways = [replace(self, zeros=zeros, pad=pad) for pad in (False, True) for zeros in ZEROS]
+        return max(ways, key=lambda way: sum(way.write(v or 0.0) == text for v, text in zip(values, few, strict=True)))
 
     @property
     def _smallest(self) -> int:
@@ -76,6 +96,8 @@ class DurationNotation(Notation):
         seconds = 0
         if _ISO.fullmatch(text) and len(text) > 1:
             seconds = sum(n * SECONDS[letter] for n, letter in zip(_iso_parts(text), "dhms", strict=True))
+        elif self.units[-1] == "" and (bare := _BARE.fullmatch(text)):
+            seconds = 3_600 * int(bare[1]) + 60 * int(bare[3])
         elif _WHOLE.fullmatch(text):
             for number, _, word in _PART.findall(text):
                 letter = _WORDS.get(word.casefold())
@@ -92,8 +114,10 @@ class DurationNotation(Notation):
         said: list[tuple[str, str]] = []
         for letter, word in zip(self.units[::2], self.units[1::2], strict=True):
             count, rest = divmod(rest, SECONDS[letter])
-            if count or (rest == 0 and not said and SECONDS[letter] == self._smallest):
-                said.append((letter, f"{count}{self.gap}{word}"))
+            nothing = rest == 0 and not said and SECONDS[letter] == self._smallest
+            if count or nothing or self.zeros == "all" or (self.zeros and said):
+                number = f"{count:02d}" if self.pad and said else str(count)
+                said.append((letter, f"{number}{self.gap}{word}"))
         if not self.iso:
             return self.between.join(word for _, word in said)
         days = "".join(word for letter, word in said if letter == "d")

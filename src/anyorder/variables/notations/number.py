@@ -7,8 +7,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
@@ -37,6 +37,10 @@ SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", 
 SHORT = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "Mio": 1e6, "Mio.": 1e6, "Mrd": 1e9, "Mrd.": 1e9}
 SAME_LENGTH = 7
 """Groups of digits that are all of this length or longer, and never the same, are phone numbers and not amounts."""
+FEWEST_SIGNS = 0.05
+"""The share of numbers with a sign for thousands or millions, from which on it is one."""
+LETTER_UNITS = "VWKLJNCFTMHY"
+"""Capitals that are units (volts, litres, years) even where they stand right behind a small whole number."""
 MOST_PLACES = 12
 SHOWN = 5  # digits of a computed number, where a column has now more, now fewer
 
@@ -57,8 +61,9 @@ class NumberNotation(Notation):
     ``prefix`` and ``suffix`` hold the spaces beside them too. ``places`` are the digits after the ``decimal`` sign, at
     most; with ``fixed`` always so many. ``indian``: lakhs and crores (1,23,456). ``negative`` is "-" before all, "$-"
     after the prefix, "()" around, or "1-" behind, and ``minus`` the sign itself. ``plural``: the unit has an s but
-    for 1. ``short``: thousands and millions are written 1.2k, 1.2M. ``either``: the one kind of separator could mean
-    the other thing too. ``exponent``: the letter of scientific notation, if all numbers are in it.
+    for 1. ``short``: thousands and millions are written 1.2k, 1.2M; ``exact``: only where that is all of the number.
+    ``either``: the one kind of separator could mean the other thing too. ``exponent``: the letter of scientific
+    notation, if all numbers are in it.
     """
 
     name: ClassVar[str] = "number"
@@ -76,6 +81,7 @@ class NumberNotation(Notation):
     either: bool = False
     exponent: str = ""
     minus: str = "-"
+    exact: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ",") or len(self.thousands) > 1 or self.thousands == self.decimal:
@@ -97,7 +103,9 @@ class NumberNotation(Notation):
         if prefix is None or unit is None or (prefix and not _is_money(prefix)):
             return None
         suffix, plural, short = unit
-        if suffix and not (_is_money(suffix) or _UNIT.fullmatch(suffix)):
+        if short and not _plausibly_short(short, parts):
+            return None
+        if suffix and (not (_is_money(suffix) or _UNIT.fullmatch(suffix)) or _like_seats(suffix, parts)):
             return None
         bodies = [_plain_spaces(each["body"]) for each in parts]
         money = _is_money(prefix) or _is_money(suffix)
@@ -138,6 +146,7 @@ class NumberNotation(Notation):
             either,
             exponents.pop() if len(exponents) == 1 else "",
             next((sign for each in parts for sign in (each["minus"], each["inner"]) if sign and sign != "+"), "-"),
+            bool(short) and any(not each["suffix"] and _large(each, decimal, short) for each in parts),
         )
 
     @cached_property
@@ -171,7 +180,11 @@ class NumberNotation(Notation):
     def write(self, value: float) -> str:
         below, size, ending = value < 0, abs(value), ""
         if self.short:
-            ending = next((sign for sign in self.short.split() if size >= SHORT[sign]), "")
+            signs = [sign for sign in self.short.split() if size >= SHORT[sign]]
+            if self.exact:
+                rounded = {sign: round(size / SHORT[sign], self.places) * SHORT[sign] for sign in signs}
+                signs = [sign for sign in signs if math.isclose(rounded[sign], size)]
+            ending = next(iter(signs), "")
             size /= SHORT.get(ending, 1.0)
         digits = f"{size:.{self.places}{self.exponent or 'f'}}"
         if not self.fixed and self.places and not self.exponent:
@@ -208,6 +221,11 @@ class NumberNotation(Notation):
         size = 2 if self.indian else 3
         groups = [rest[max(end - size, 0) : end] for end in range(len(rest), 0, -size)][::-1]
         return self.thousands.join([*groups, last])
+
+    @property
+    def plain(self) -> bool:
+        signs = (self.prefix, self.suffix, self.thousands, self.short)
+        return not any(signs) and self.decimal == "." and self.negative == self.minus == "-"
 
     @property
     def meaning(self) -> str:
@@ -251,6 +269,23 @@ def _plain(text: str) -> float | None:
     return value if math.isfinite(value) and "_" not in text else None
 
 
+def _plausibly_short(short: str, parts: Sequence[re.Match[str]]) -> bool:
+    """Whether the numbers without a sign come near those with one: 204B among rooms 101 to 499 is no billion."""
+    often = Counter(each["suffix"] for each in parts if each["suffix"])
+    if "m" in often and min(often.values()) < FEWEST_SIGNS * len(parts):
+        return False  # metres, and one slip
+    bare = [re.sub(r"\D", "", each["body"]) for each in parts if not each["suffix"]]
+    signed = len(parts) - len(bare)
+    least = min(SHORT[sign] for sign in short.split())
+    return not bare or (signed >= FEWEST_SIGNS * len(parts) and max(map(int, bare)) >= least / 1e3)
+
+
+def _large(parts: re.Match[str], decimal: str, short: str) -> bool:
+    """Whether a number without a sign for thousands could have one."""
+    digits = re.sub(r"\D", "", parts["body"].partition(decimal)[0])
+    return int(digits or 0) >= min(SHORT[sign] for sign in short.split())
+
+
 def _is_money(sign: str) -> bool:
     sign = sign.strip()
     return bool(sign) and (sign in CODES or sign in WORDS or (len(sign) == 1 and sign in SIGNS))
@@ -287,7 +322,8 @@ def _unit(suffixes: Sequence[str]) -> tuple[str, bool, str] | None:
     """The unit behind the numbers, whether it has an s in the plural, and the signs for thousands and millions."""
     different = sorted({suffix for suffix in suffixes if suffix}, key=len)
     if len(different) >= 2 and all(suffix in SHORT for suffix in different):
-        return "", False, " ".join(sorted(different, key=lambda sign: -SHORT[sign]))
+        often = Counter(suffixes)
+        return "", False, " ".join(sorted(different, key=lambda sign: (-SHORT[sign], -often[sign])))
     if len(different) == 2 and different[0] + "s" == different[1]:
         return different[1], True, ""
     if len(different) == 1 and different[0] in SHORT and different[0] != "m" and "" in suffixes:
@@ -296,6 +332,7 @@ def _unit(suffixes: Sequence[str]) -> tuple[str, bool, str] | None:
     return None if spelling is None else (spelling, False, "")
 
 
+@cache
 def _body_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
     whole = r"\d+"
     if thousands == ",":
@@ -343,6 +380,12 @@ def _told(bodies: Sequence[str], thousands: str, decimal: str) -> tuple[str, str
 def _grouped_once(bodies: Sequence[str], sign: str) -> bool:
     """Whether the sign can stand between thousands: never behind a 0 alone, always before three digits."""
     return not any(body.startswith(("0" + sign, sign)) for body in bodies)
+
+
+def _like_seats(suffix: str, parts: Sequence[re.Match[str]]) -> bool:
+    """Whether these are seats, sizes, flats: 12A, 40R. Amperes have a fraction or a space somewhere."""
+    letter = len(suffix) == 1 and suffix.isupper() and suffix not in LETTER_UNITS
+    return letter and all(not each["gap"] and each["body"].isdigit() and len(each["body"]) <= 3 for each in parts)
 
 
 def _like_phone_numbers(bodies: Sequence[str]) -> bool:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
+from anyorder.variables.month_names import LONG, from_english, is_style, styles_of, to_english
 from anyorder.variables.notations.base import Notation
 
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 FORMS = (
     "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
     "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
@@ -24,8 +21,8 @@ FORMS = (
 _FIELDS = {
     "YYYY": r"(?P<year>(?:19|20)\d\d)",
     "YY": r"(?P<short>\d\d)",
-    "MMMM": rf"(?P<long>(?i:{'|'.join(MONTHS)}))",
-    "MMM": rf"(?P<name>(?i:{'|'.join(month[:3] for month in MONTHS)}))\.?",
+    "MMMM": rf"(?P<long>(?i:{'|'.join(LONG)}))",
+    "MMM": rf"(?P<name>(?i:{'|'.join(month[:3] for month in LONG)}))\.?",
     "MM": r"(?P<month>0[1-9]|1[0-2])",
     "Mmm": r"M(?P<month>0[1-9]|1[0-2])",
     "Qq": r"Q(?P<quarter>[1-4])",
@@ -43,20 +40,37 @@ def _is_season(text: str) -> bool:
 @final
 @dataclass(frozen=True)
 class PeriodNotation(Notation):
-    """Periods by number: months or quarters since the year 0, weeks since the first Monday of the calendar."""
+    """Periods by number: months or quarters since the year 0, weeks since the first Monday of the calendar.
+
+    ``style`` is the way in which another language than English names months: see
+    :mod:`~anyorder.variables.month_names`.
+    """
 
     name: ClassVar[str] = "period"
     priority: ClassVar[int] = 3
 
     form: str = "YYYY-MM"
     upper: bool = False
+    style: str = field(default="", metadata={"later": True})
 
     def __post_init__(self) -> None:
+        if self.style and not is_style(self.style):
+            raise UserError(f"no names of months are {self.style!r}")
         if self.form not in FORMS:
             raise UserError(f"no way to write months, quarters or weeks is {self.form!r}")
 
     @classmethod
     def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
+        ways = [cls._english(texts)]
+        for style, long in styles_of(texts) if texts and any(map(str.isalpha, texts[0])) else ():
+            found = cls._english([to_english(text, style, long=long) for text in texts])
+            if found is not None and "MMM" in found.form and ("MMMM" in found.form) == long:
+                ways.append(replace(found, style=style))
+        fit = [way for way in ways if way is not None]
+        return next((way for way in fit if way._writes(texts)), fit[0] if fit else None)
+
+    @classmethod
+    def _english(cls, texts: Sequence[str]) -> Self | None:
         for form in FORMS:
             if form in ("YYYY/MM", "YYYY-MM") and all(_is_season(text) for text in texts):
                 continue
@@ -65,11 +79,16 @@ class PeriodNotation(Notation):
                 return found
         return None
 
+    def _writes(self, texts: Sequence[str]) -> bool:
+        return all(self.write(self.read(text) or 0.0) == text for text in texts)
+
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
         return re.compile(_TOKEN.sub(lambda token: _FIELDS[token[0]], self.form.replace(".", r"\.")))
 
     def read(self, text: str) -> float | None:
+        if self.style:
+            text = to_english(text, self.style, long="MMMM" in self.form)
         found = self._pattern.fullmatch(text.strip())
         if found is None:
             return None
@@ -87,9 +106,7 @@ class PeriodNotation(Notation):
         if parts.get("quarter") is not None:
             return 4.0 * year + int(parts["quarter"]) - 1
         named = parts.get("long") or parts.get("name")
-        month = (
-            [each[:3].casefold() for each in MONTHS].index(named[:3].casefold()) if named else int(parts["month"]) - 1
-        )
+        month = [each[:3].casefold() for each in LONG].index(named[:3].casefold()) if named else int(parts["month"]) - 1
         return 12.0 * year + month
 
     def write(self, value: float) -> str:
@@ -101,10 +118,12 @@ class PeriodNotation(Notation):
             year, rest = divmod(number, 4 if "Q" in self.form else 12)
             month, quarter, week = rest % 12, rest + 1, 0
         said = {
-            "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": MONTHS[month], "MMM": MONTHS[month][:3],
+            "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": LONG[month], "MMM": LONG[month][:3],
             "MM": f"{month + 1:02d}", "Mmm": f"M{month + 1:02d}", "Qq": f"Q{quarter}", "Www": f"W{week:02d}",
         }  # fmt: skip
         text = _TOKEN.sub(lambda token: said[token[0]], self.form)
+        if self.style:
+            text = from_english(text, self.style, long="MMMM" in self.form)
         return text.upper() if self.upper else text
 
     @property
