@@ -26,6 +26,8 @@ from anyorder.training.mixing import learn_mixing
 from anyorder.training.rows import Rows
 
 Engine: TypeAlias = Literal["auto", "neural", "counts"]
+TRAINED = ("auto", "neural")  # those with a network
+TOGETHER = ("auto",)  # those of which that is not all
 SHARE, MOST_SECONDS = 0.1, 20.0  # of the budget that is kept for learning how to mix
 JUDGES = 16  # windows by which counts alone are judged: more would take longer than counting
 UNBOUNDED = 20.0  # seconds for it where the budget is a number of steps
@@ -33,7 +35,7 @@ UNBOUNDED = 20.0  # seconds for it where the budget is a number of steps
 
 def check_engine(engine: str) -> str:
     """The engine, if there is one of this name."""
-    if engine not in get_args(Engine):
+    if not isinstance(engine, str) or engine not in get_args(Engine):
         raise UserError(f"unknown engine {engine!r}; {nearest(engine, get_args(Engine))}")
     return engine
 

@@ -15,7 +15,7 @@ from anyorder.masking import maskings
 from anyorder.modalities.card import make_card
 from anyorder.modalities.fit import Run, run_fit, training_facts
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
-from anyorder.modalities.texts.engines import Counting, Engine, mixing_seconds
+from anyorder.modalities.texts.engines import TOGETHER, TRAINED, Counting, Engine, mixing_seconds
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.options import TextOptions
 from anyorder.protocols import protocols
@@ -112,7 +112,7 @@ def fit_text(
         "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
     }
     unit_of_scores = "nats per character, held-out text, random queries"
-    if options.engine == "counts":
+    if options.engine not in TRAINED:
         core, scores = counting.alone(core)
         card = make_card(
             **facts,
@@ -122,7 +122,7 @@ def fit_text(
             scores={"unit": unit_of_scores, **scores},
         )
         return TextModel(core, card)
-    together = options.engine == "auto"
+    together = options.engine in TOGETHER
     seconds = mixing_seconds(options.training.minutes)
     core, card = run_fit(
         run,
