@@ -29,10 +29,10 @@ from anyorder.data.text import Corpus, Windows, text8
 from anyorder.modalities.texts.core import codes_of
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.scores import bits_per
+from text_table import LENGTH, bits_of, questions
 
 import smoke_data
 from common import Json, Record, Smoke, best_of, print_rows
-from text_table import LENGTH, bits_of, questions
 
 TIMES = ("networks", "model", "training", "modalities/texts", "tasks/compression")
 COMPRESSED = 100_000

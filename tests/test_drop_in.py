@@ -173,7 +173,7 @@ def table() -> pd.DataFrame:
 
 
 def fitted_table(**config: Any) -> ao.TableModel:
-    return ao.fit(table(), engine="neural", config={"folds": 1, "training": TRAINING, **config})
+    return ao.fit(table(), config={"folds": 1, "training": TRAINING, **config})
 
 
 def saved_and_loaded(model: Any, tmp_path: Path) -> Any:
@@ -276,9 +276,8 @@ def test_a_network_of_a_table(drop: Drop, tmp_path: Path) -> None:
 def test_a_network_of_a_text(drop: Drop, tmp_path: Path) -> None:
     drop("anyorder.networks", NETWORK)
     corpus = "the quick brown fox jumps over the lazy dog. " * 12
-    model = ao.fit_text(
-        corpus, length=10, preset="wide", config={"training": TRAINING, "network": {"name": "one_layer"}}
-    )
+    config = {"training": TRAINING, "network": {"name": "one_layer"}}
+    model = ao.fit_text(corpus, length=10, preset="wide", engine="neural", config=config)
     again = saved_and_loaded(model, tmp_path)
     assert again.core.network.hidden == 20
     np.testing.assert_array_equal(again.log_prob(["the fox"]), model.log_prob(["the fox"]))

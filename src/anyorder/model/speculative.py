@@ -10,7 +10,9 @@ variable then follows p_i, as if it had been drawn alone.
 
 The same call predicts the variables further on, given the drafts before i but not the variable i itself, whose value
 was not known yet: these are the distributions of the next drafts. So a round takes one call and settles one variable
-at least: there are never more calls than variables.
+at least: there are never more calls than variables. A network that comes with a cheap one which guesses what it will
+say (:attr:`~anyorder.networks.base.Network.drafter`: the counts of a text) has its drafts from that, each given those
+before it.
 """
 
 from __future__ import annotations
@@ -18,12 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model.any_order import AnyOrderModel
-from anyorder.query import Chain, Query
+from anyorder.networks import Network
+from anyorder.query import PAD, Chain, Query, members
 from anyorder.support.threads import answering
 
 
@@ -66,12 +69,17 @@ def speculate(
     calls = torch.zeros_like(left)
     values = values.where(chain.evidence, 0.0)
     look = model.network.look_ahead(values, chain)
+    drafter = model.network.drafter
     # Nothing is drafted yet: the first call settles one variable and tells what to draft.
     drafted = values.new_zeros(chain.batch, 0)
     law = torch.zeros(chain.batch, 0, model.heads.of(0).levels, dtype=torch.float64, device=values.device)
+    known = chain.evidence
     while bool((left > 0).any()):
+        count = min(drafts, int(left.max()))
+        if drafter is not None:
+            drafted, law = _drafted_by(drafter, model, values, known, look.upcoming(count), generator)
         target = look.upcoming(drafted.shape[1] + 1)
-        probs = _probs(model, look.look(drafted, reach=1 + min(drafts, int(left.max()))))
+        probs = _probs(model, look.look(drafted, reach=1 if drafter is not None else 1 + count))
         right, more = _accepted(probs[:, :, 0], law, drafted, left, generator)
         settled = torch.minimum(right + 1, left)
         drawn_now = torch.nn.functional.pad(drafted, (0, 1)).scatter(1, right[:, None], more[:, None].to(values.dtype))
@@ -79,12 +87,34 @@ def speculate(
         # What is not settled is written into a column of its own, which is cut off again.
         target = target.where(position < settled[:, None], chain.variables)
         values = torch.nn.functional.pad(values, (0, 1)).scatter(1, target, drawn_now)[:, :-1]
+        known = known | members(target.where(target < chain.variables, PAD), chain.variables)
         calls += (left > 0).long()
         left = left - settled
         look.settle(right, more)
-        law = probs[torch.arange(chain.batch, device=values.device), right, 1:]
-        drafted = _draws(law, generator).to(values.dtype)
+        if drafter is None:
+            law = probs[torch.arange(chain.batch, device=values.device), right, 1:]
+            drafted = _draws(law, generator).to(values.dtype)
     return Speculated(values, calls, drawn)
+
+
+def _drafted_by(
+    drafter: Network,
+    model: AnyOrderModel,
+    values: Float[Tensor, "batch variables"],
+    known: Bool[Tensor, "batch variables"],
+    targets: Int[Tensor, "batch drafts"],
+    generator: torch.Generator | None,
+) -> tuple[Float[Tensor, "batch drafts"], Float[Tensor, "batch drafts levels"]]:
+    """Drafts of the next variables, each given those before it, and the laws they were drawn from."""
+    drafts, laws = [], []
+    for target in targets.unbind(1):
+        law = _probs(model, drafter.at(values, known, target.clamp(min=0)))
+        drawn = _draws(law, generator).to(values.dtype)
+        now = members(target[:, None], values.shape[1])
+        values, known = torch.where(now, drawn[:, None], values), known | now
+        drafts.append(drawn)
+        laws.append(law)
+    return torch.stack(drafts, dim=1), torch.stack(laws, dim=1)
 
 
 def _accepted(

@@ -149,6 +149,11 @@ class Network(nn.Module, ABC):
         """The networks that it is made of, in the order of its layout's ``members``; none where it is one itself."""
         return ()
 
+    @property
+    def drafter(self) -> Network | None:
+        """A network that is cheap to ask and guesses well what this one will say; None where there is none."""
+        return None
+
     @classmethod
     def defaults(cls, encoding: str, reals: int) -> Mapping[str, Any]:
         """Options that it chooses by itself for a table in this encoding with so many columns on a line."""

@@ -23,6 +23,7 @@ from anyorder.errors import UserError
 from anyorder.networks.base import Network, Walk
 from anyorder.networks.counts import Counts
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead
 from anyorder.query import Chain, members
 from anyorder.support.checks import check_fields
 from anyorder.support.registry import describe
@@ -114,6 +115,13 @@ class Counted(Network):
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
         return _CountedWalk(self, values, chain)
 
+    @property
+    def drafter(self) -> Network:
+        return self.counts
+
+    def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
+        return _CountedLookahead(self, values, chain)
+
 
 class _CountedWalk(Walk):
     """Both walk, and what they say is mixed."""
@@ -135,6 +143,31 @@ class _CountedWalk(Walk):
             walk.tell(value)
         self.known = self.known | members(self.chain.order[:, self.step : self.step + 1], self.chain.variables)
         self.step += 1
+
+
+class _CountedLookahead(GuessingLookahead):
+    """The network looks ahead in its own way; the counts are asked for each number of right guesses."""
+
+    def __init__(self, network: Counted, values: Tensor, chain: Chain) -> None:
+        super().__init__(values, chain)
+        self.network = network
+        self.look_ahead = network.part.look_ahead(values, chain)
+
+    def look(self, guesses: Tensor, reach: int) -> Tensor:
+        self.guesses = guesses
+        laws = self.look_ahead.look(guesses, reach)
+        targets = self.upcoming(guesses.shape[1] + reach).clamp(min=0)
+        found = []
+        for right in range(guesses.shape[1] + 1):
+            values, known = self.answered(torch.full_like(self.reached, right))
+            asked = targets[:, right : right + reach]
+            counts = [self.network.counts.at(values, known, target) for target in asked.unbind(1)]
+            found.append(self.network.mixed(laws[:, right], torch.stack(counts, dim=1), nearby(known, asked)))
+        return torch.stack(found, dim=1)
+
+    def settle(self, right: Tensor, value: Tensor) -> None:
+        self.look_ahead.settle(right, value)
+        super().settle(right, value)
 
 
 def hints(

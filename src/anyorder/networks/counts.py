@@ -101,11 +101,8 @@ class Counts(MaskNetwork):
         target: Int[Tensor, " batch"],
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
-        targets = target.cpu().numpy()
-        given = known.cpu().numpy().copy()
-        given[np.arange(len(targets)), targets] = False
-        codes = _codes(values, torch.from_numpy(given).to(known.device))
-        return self._features(self._answers(codes, given, targets), values)
+        answers = self._answers(_codes(values, known), known.cpu().numpy(), target.cpu().numpy())
+        return self._features(answers, values)
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
         order = chain.order.cpu().numpy()
@@ -168,15 +165,24 @@ class Counts(MaskNetwork):
     def _answers(
         self, codes: Int[Array, "rows variables"], known: Bool[Array, "rows variables"], target: Int[Array, " rows"]
     ) -> Float[Array, "rows symbols"]:
-        """Probabilities at one position of each row given what is known of it."""
+        """Probabilities at one position of each row given what else is known of it."""
+        known = known & (np.arange(known.shape[1]) != target[:, None])
         laws = np.zeros((len(codes), self.symbols))
         plain = self._plain(known, known)[np.arange(len(target)), target]
         laws[plain] = self._after(codes[plain], target[plain])
-        for row in np.flatnonzero(~plain):
+        others = np.flatnonzero(~plain)
+        if not len(others):
+            return laws
+        # Draws for one text have much in common, above all at first: each case is worked out once.
+        cases = np.column_stack([np.where(known, codes, -1)[others], target[others]])
+        _, first, which = np.unique(cases, axis=0, return_index=True, return_inverse=True)
+        found = []
+        for row in others[first]:
             evidence, position = Evidence(self.smoothed, codes[row], known[row]).around(int(target[row]))
             asked = np.zeros(len(evidence.codes), dtype=bool)
             asked[position] = True
-            laws[row] = Ascending(evidence, asked).probs(position)
+            found.append(Ascending(evidence, asked).probs(position))
+        laws[others] = np.stack(found)[which.reshape(-1)]
         return laws
 
     def _features(self, laws: Float[Array, "*batch symbols"], values: Tensor) -> Float[Tensor, "*batch width"]:

@@ -42,40 +42,24 @@ class Lookahead(ABC):
         """The first ``right`` guesses of the last look are settled, and ``value`` at the step after them."""
 
 
-class BesideLookahead(Lookahead):
-    """By ``beside``, which every network has: a row of its own for each number of right guesses."""
+class GuessingLookahead(Lookahead):
+    """Keeps what is settled, and puts any number of right guesses to it."""
 
-    def __init__(self, network: Network, values: Float[Tensor, "batch variables"], chain: Chain) -> None:
+    def __init__(self, values: Float[Tensor, "batch variables"], chain: Chain) -> None:
         super().__init__(chain)
-        self.network = network
         self.known: Bool[Tensor, "batch variables"] = chain.evidence
         self.values = values.where(self.known, 0.0)
         self.guesses: Float[Tensor, "batch guesses"] = values[:, :0]
 
-    def look(self, guesses: Tensor, reach: int) -> Tensor:
-        self.guesses = guesses
-        count = guesses.shape[1]
-        targets = self.upcoming(count + reach)
-        contexts = [self._answered(torch.full_like(self.reached, right)) for right in range(count + 1)]
-        paths = [self._path(right, self.chain.prefix.shape[1] + self.chain.steps) for right in range(count + 1)]
-        values, known = torch.cat([part[0] for part in contexts]), torch.cat([part[1] for part in contexts])
-        path = torch.cat(paths)
-        path = path[:, int((path == PAD).all(dim=0).sum()) :]  # padding that all rows share
-        beside: Tensor = self.network.beside(values, known, path)
-        beside = beside.view(count + 1, -1, *beside.shape[1:]).transpose(0, 1)
-        steps = torch.arange(count + 1, device=targets.device)[:, None] + torch.arange(reach, device=targets.device)
-        index = targets[:, steps].clamp(min=0)
-        return beside.gather(2, index[..., None].expand(-1, -1, -1, beside.shape[-1]))
-
     def settle(self, right: Tensor, value: Tensor) -> None:
         next_ = self.upcoming(self.guesses.shape[1] + 1).gather(1, right[:, None])
-        values, known = self._answered(right)
+        values, known = self.answered(right)
         now = members(next_, self.chain.variables)
         self.values = torch.where(now, value[:, None].to(values.dtype), values)
         self.known = known | now
         self.reached = (self.reached + right + 1).clamp(max=self.chain.steps)
 
-    def _answered(self, right: Tensor) -> tuple[Tensor, Tensor]:
+    def answered(self, right: Int[Tensor, " batch"]) -> tuple[Tensor, Tensor]:
         """Values and what is known of them once the first ``right`` guesses of each row count as right."""
         count = self.guesses.shape[1]
         target = self.upcoming(count)
@@ -85,6 +69,29 @@ class BesideLookahead(Lookahead):
         return values[:, :-1], self.known | members(
             target.where(target < self.chain.variables, PAD), self.chain.variables
         )
+
+
+class BesideLookahead(GuessingLookahead):
+    """By ``beside``, which every network has: a row of its own for each number of right guesses."""
+
+    def __init__(self, network: Network, values: Float[Tensor, "batch variables"], chain: Chain) -> None:
+        super().__init__(values, chain)
+        self.network = network
+
+    def look(self, guesses: Tensor, reach: int) -> Tensor:
+        self.guesses = guesses
+        count = guesses.shape[1]
+        targets = self.upcoming(count + reach)
+        contexts = [self.answered(torch.full_like(self.reached, right)) for right in range(count + 1)]
+        paths = [self._path(right, self.chain.prefix.shape[1] + self.chain.steps) for right in range(count + 1)]
+        values, known = torch.cat([part[0] for part in contexts]), torch.cat([part[1] for part in contexts])
+        path = torch.cat(paths)
+        path = path[:, int((path == PAD).all(dim=0).sum()) :]  # padding that all rows share
+        beside: Tensor = self.network.beside(values, known, path)
+        beside = beside.view(count + 1, -1, *beside.shape[1:]).transpose(0, 1)
+        steps = torch.arange(count + 1, device=targets.device)[:, None] + torch.arange(reach, device=targets.device)
+        index = targets[:, steps].clamp(min=0)
+        return beside.gather(2, index[..., None].expand(-1, -1, -1, beside.shape[-1]))
 
     def _path(self, right: int, width: int) -> Tensor:
         """What is known then, in reading order: the evidence, then the steps behind; padded to ``width``."""
