@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-images test smoke fuzz lint format docs clean bench-tables
+.PHONY: help setup demo demo-images demo-text test smoke fuzz lint format docs clean bench-tables
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -31,6 +31,11 @@ demo-images: $(STAMP)  ## the same for pictures: digits with parts hidden, fille
 	@mkdir -p $(dir $(DEMO))
 	$(BIN)/anyorder demo-images -o $(dir $(DEMO))digits.png
 	@echo "The picture: $(abspath $(dir $(DEMO))digits.png)"
+
+demo-text: $(STAMP)  ## the same for text: Python's help pages with holes, filled and coloured
+	@mkdir -p $(dir $(DEMO))
+	$(BIN)/anyorder demo-text -o $(dir $(DEMO))text.png
+	@echo "The picture: $(abspath $(dir $(DEMO))text.png)"
 
 test: $(STAMP)  ## run the tests
 	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)

@@ -77,7 +77,7 @@ def test_it_is_described_and_built_again() -> None:
     values, known = torch.zeros(1, N), torch.zeros(1, N, dtype=torch.bool)
     assert torch.equal(again.beside(values, known), network.beside(values, known))
     with pytest.raises(UserError, match="the network first"):
-        Counted(network.layout, tuple(reversed(network.members)))
+        Counted(network.layout, describe(network)["members"][::-1])
 
 
 def test_neighbours_are_counted_until_the_first_that_is_unknown() -> None:

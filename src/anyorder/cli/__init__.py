@@ -14,7 +14,7 @@ from anyorder.cli.app import app, main
 from anyorder.cli.ask import ask
 from anyorder.cli.by_modality import by_modality
 from anyorder.cli.check import check
-from anyorder.cli.demos.commands import demo, demo_images
+from anyorder.cli.demos.commands import demo, demo_images, demo_text
 from anyorder.cli.doctor import doctor
 from anyorder.cli.examples import SHOWN
 from anyorder.cli.fit import fit
@@ -54,6 +54,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "demo": demo,
     "demo-images": demo_images,
+    "demo-text": demo_text,
 }
 
 for _name, _command in COMMANDS.items():

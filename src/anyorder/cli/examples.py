@@ -151,4 +151,8 @@ SHOWN = {
         "Try it on scikit-learn's digits.",
         ("anyorder demo-images", "anyorder demo-images -o digits.png --minutes 5"),
     ),
+    "demo-text": Shown(
+        "Try it on Python's own help pages.",
+        ("anyorder demo-text", "anyorder demo-text -o fills.png --minutes 3"),
+    ),
 }

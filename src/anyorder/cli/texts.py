@@ -7,6 +7,7 @@ import json
 import math
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,12 +77,19 @@ def fill(
         facts = [_facts(filling) for filling in fillings]
         _write(json.dumps({"draws": draws, "fillings": facts}, ensure_ascii=False), out)
         return
-    colours = out is None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
-    if colours:
-        sys.stdout.write("".join(_coloured(filling, model) + "\n" for filling in fillings))
-        show.remark(f"green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less")
+    if out is None:
+        print_fillings(fillings, model)
+    else:
+        _write("\n".join(filling.text for filling in fillings), out)
+
+
+def print_fillings(fillings: Sequence[Filling], model: TextModel) -> None:
+    """The texts; on a terminal their filled characters in colour."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        _write("\n".join(filling.text for filling in fillings), None)
         return
-    _write("\n".join(filling.text for filling in fillings), out)
+    sys.stdout.write("".join(_coloured(filling, model) + "\n" for filling in fillings))
+    show.remark(f"green: above {SURE:.0%} sure; yellow: above {LIKELY:.0%}; red: less")
 
 
 def sample(

@@ -1,4 +1,4 @@
-"""``anyorder demo`` and ``anyorder demo-images``: fit data of scikit-learn, hide some of it, and fill it in."""
+"""``anyorder demo``, ``demo-images`` and ``demo-text``: fit data that is at hand, hide some of it, and fill it in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Minutes = Annotated[float, typer.Option(help="time budget of the fit")]
 
 @dataclass(frozen=True, kw_only=True)
 class DemoRun:
-    """The options that both have, and how the scores are printed."""
+    """The options that all have, and how the scores are printed."""
 
     seed: Seed = 0
     as_json: Json = False
@@ -56,3 +56,17 @@ def demo_images(out: Fills = Path("anyorder-digits.png"), minutes: Minutes = 2.2
 
     result = run_image_demo(out, minutes=minutes, seed=run.seed, progress=run.progress)
     run.print(result, f"{result['seconds']} s in all; picture: {result['picture']}")
+
+
+@spelled_out
+def demo_text(out: Fills = Path("anyorder-text.png"), minutes: Minutes = 1.0, *, run: DemoRun) -> None:
+    """Fit Python's own help pages, hide parts of unseen ones, fill them, and draw the fills."""
+    check_picture(out)
+    from anyorder.cli.demos.texts import run_text_demo
+    from anyorder.cli.texts import print_fillings
+
+    result, model, fillings = run_text_demo(out, minutes=minutes, seed=run.seed, progress=run.progress)
+    if not run.as_json:
+        print_fillings(fillings, model)
+        typer.echo("")
+    run.print(result, f"fitted in {result['fit_seconds']} s; picture: {result['picture']}")
