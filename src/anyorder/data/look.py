@@ -221,18 +221,22 @@ def look(
     table, found = understand_table(frame_or_file(frame, missing), kinds, missing, drop, bounds, levels)
     marks = tuple(str(mark) for mark in missing)
     looks: list[ColumnLook] = []
-    cells: dict[str, tuple[Variable, Numbers, Mask]] = {}
+    beginnings: dict[str, tuple[Variable, Numbers, Mask]] = {}
+    repeats = oddities.Repeats(len(table))
     for each in found:
         column, values, known = _looked_at(each, table[each.name], marks)
         looks.append(column)
         if each.variable is not None:
-            cells[each.name] = each.variable, values, known
-    said: dict[str, str] = dict(oddities.copies(cells))
+            # Not all cells, which would be the table in memory once more.
+            first = oddities.ROWS_COMPARED
+            beginnings[each.name] = each.variable, values[:first].copy(), known[:first].copy()
+            repeats.see(values)
+    said: dict[str, str] = dict(oddities.copies(beginnings))
     looks = [
         column if column.name not in said else _with(column, said[column.name], hints.drop(column.name))
         for column in looks
     ]
-    return Look(len(table), tuple(looks), int(_repeated(cells, len(table))))
+    return Look(len(table), tuple(looks), repeats.count)
 
 
 def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[ColumnLook, Numbers, Mask]:
@@ -260,10 +264,12 @@ def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[
     else:
         known = _numbers(variable, column, missing)
         values[~missing] = known
-        low, middle, high = float(known.min()), float(np.quantile(known, 0.5, method="nearest")), float(known.max())
+        known.sort()  # all that follows is quick then
+        low, middle, high = (float(np.quantile(known, level, method="nearest")) for level in (0, 0.5, 1))
         shown = " .. ".join(_written(variable, value) for value in (low, middle, high))
         heights = tuple(np.histogram(known, BINS)[0].astype(float).tolist()) if high > low else ()
-        seen, counts = np.unique(known, return_counts=True)
+        first = np.flatnonzero(np.append(True, known[1:] != known[:-1]))
+        seen, counts = known[first], np.diff(np.append(first, len(known)))
         count = len(seen)
         if variable.kind is Kind.DATETIME:
             odd += oddities.about_times(known)
@@ -312,14 +318,3 @@ def _with(column: ColumnLook, finding: str, remedy: str) -> ColumnLook:
 
 def _share(share: float) -> str:
     return "under 1%" if share < 0.005 else f"{share:.0%}"
-
-
-def _repeated(cells: Mapping[str, tuple[Variable, Numbers, Mask]], rows: int) -> int:
-    """How many rows equal an earlier one in all columns that are learned from."""
-    if not cells or rows < 2:
-        return 0
-    mixed = np.zeros(rows, dtype=np.uint64)
-    for _, values, known in cells.values():
-        cell = pd.util.hash_array(np.where(known, values, np.nan))
-        mixed = mixed * np.uint64(1_000_003) ^ cell
-    return rows - len(np.unique(mixed))

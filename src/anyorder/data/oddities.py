@@ -104,6 +104,31 @@ def about_times(days: Numbers) -> Iterator[str]:
             yield f"{text} occurs {count} times: a date that programs write for none?"
 
 
+class Repeats:
+    """How many rows equal an earlier one, found column by column.
+
+    A row that no other equals in the columns seen so far is of no interest in the others. So the rows are soon few.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = np.arange(rows)
+        self._hashes = np.zeros(rows, dtype=np.uint64)
+        self._columns = 0
+
+    def see(self, values: Numbers) -> None:
+        """Take one column more, NaN where it is unknown."""
+        self._columns += 1
+        self._hashes = self._hashes * np.uint64(1_000_003) ^ pd.util.hash_array(values[self._rows])
+        if self._columns.bit_count() == 1:  # after 1, 2, 4, 8 columns: not each time, where all rows are alike
+            alike = pd.Series(self._hashes).duplicated(keep=False).to_numpy()
+            self._rows, self._hashes = self._rows[alike], self._hashes[alike]
+
+    @property
+    def count(self) -> int:
+        """The number of rows that are the same as an earlier one in all columns that were seen."""
+        return int(pd.Series(self._hashes).duplicated().sum()) if self._columns else 0
+
+
 def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tuple[str, str]]:
     """Columns that say what another one says already: pairs of the later one and a sentence about it."""
     names = list(cells)[:MOST_COMPARED]

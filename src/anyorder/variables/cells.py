@@ -84,8 +84,10 @@ def missing_cells(column: Series, marks: Sequence[str] = (), *, words: bool = Fa
         missing |= stripped.isin(list(texts)).to_numpy(dtype=bool)
         if words:
             short = np.flatnonzero((stripped.str.len() <= 5).to_numpy(dtype=bool, na_value=False) & ~missing)
-            lowered = stripped.iloc[short].str.casefold()
-            missing[short] |= lowered.isin(list(UNKNOWN_WORDS)).to_numpy(dtype=bool)
+            cells = stripped.iloc[short]
+            found = [text for text in cells.unique() if text.casefold() in UNKNOWN_WORDS]
+            if found:
+                missing[short] |= cells.isin(found).to_numpy(dtype=bool)
     elif marks and pd.api.types.is_numeric_dtype(column.dtype):
         numeric = [float(mark) for mark in marks if _is_number(mark)]
         missing |= column.isin(numeric).to_numpy(dtype=bool)
@@ -131,19 +133,20 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
     """The column as float64, 0 where missing; texts are read in the ``notation`` of the column."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    out = np.zeros(len(column))
-    known = np.flatnonzero(~missing)
+    out, known = np.zeros(len(column)), np.flatnonzero(~missing)
     if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c":
-        out[known] = column.to_numpy(dtype="float64", na_value=np.nan)[known]
+        out = column.to_numpy(dtype="float64", na_value=np.nan, copy=True)
+        out[missing] = 0.0
     elif is_text(column):
-        cells = column.to_numpy(dtype=object)[known]
-        if notation is not None and not notation.plain:
-            cells = _in_notation(cells, notation)
+        other = None if notation is None or notation.plain else notation
         try:
-            out[known] = cells.astype(np.float64)
+            if other is None:
+                out[known] = column.to_numpy(dtype=object)[known].astype(np.float64)
+            else:
+                out[known] = _in_notation(column.iloc[known], other)
         except (TypeError, ValueError, OverflowError):
-            for position, cell in zip(known.tolist(), cells, strict=True):
-                if not (_is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float | decimal.Decimal)):
+            for position, cell in zip(known.tolist(), column.to_numpy(dtype=object)[known], strict=True):
+                if not _can_be_read(cell, other):
                     form = "" if notation is None else f" such as {notation.write(1234.0)}"
                     refuse(name, column, position, f"expected a number{form}, got {plain(cell)!r}")
             raise UserError(f"column {name!r} holds a number too large to read") from None
@@ -157,14 +160,19 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
     return out
 
 
-def _in_notation(cells: NDArray[np.object_], notation: Notation) -> NDArray[np.object_]:
-    """The texts of numbers as numbers; what is not written in the notation stays as it is."""
+def _in_notation(cells: Series, notation: Notation) -> Numbers:
+    """The numbers that the texts mean; a text that is not written in the notation is read as a plain number."""
     codes, different = pd.factorize(cells)
     read = [notation.read(cell.strip()) if isinstance(cell, str) else cell for cell in different]
-    meant = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
-    table = np.empty(len(meant), dtype=object)
-    table[:] = meant
-    return table[codes]
+    meant = np.empty(len(different), dtype=object)
+    meant[:] = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
+    return np.asarray(meant.astype(np.float64)[codes])
+
+
+def _can_be_read(cell: object, notation: Notation | None) -> bool:
+    if not isinstance(cell, str):
+        return isinstance(cell, int | float | decimal.Decimal)
+    return _is_number(cell) or (notation is not None and notation.read(cell.strip()) is not None)
 
 
 def plain_number(value: object, marks: Sequence[str], notation: Notation | None = None) -> float | None:
