@@ -145,8 +145,9 @@ def _through(reopen: Opener, source: str, encoding: str, codec: str) -> Scan:
         length += len(text)
         lines += text.count("\n") + text.count("\r") - text.count("\r\n")
         lines -= tail.endswith("\r") and text.startswith("\n")
-        head = head if enough else head + text
-        enough = len(head) >= LONGEST_HEAD or (len(head) >= HEAD and _line_ends(head) > HEAD_LINES)
+        if not enough:
+            head += text
+            enough = len(head) >= LONGEST_HEAD or (len(head) >= HEAD and _line_ends(head) > HEAD_LINES)
         tail = (tail + text)[-TAIL:]
     if "\0" in head:
         raise no_text_file(source)

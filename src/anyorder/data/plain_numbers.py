@@ -55,7 +55,8 @@ def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
         return None
     if np.isnan(numbers).any() or not np.isfinite(numbers).any():
         return None
-    return None if _any(cells, PADDED) or (long and _any(cells, LONG)) else PlainNumbers(False, unknown)
+    zeros = any(compute.any(compute.starts_with(cells, begin)).as_py() for begin in ("0", "-0", "+0"))
+    return None if (zeros and _any(cells, PADDED)) or (long and _any(cells, LONG)) else PlainNumbers(False, unknown)
 
 
 def _all(cells: pyarrow.Array, pattern: str) -> bool:

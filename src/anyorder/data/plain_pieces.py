@@ -47,8 +47,13 @@ def plain_pieces(
     quote: str,
     rows: int,
     numbers: Mapping[str, tuple[str, list[str]]],
+    *,
+    checked: bool = False,
 ) -> Iterator[pd.DataFrame]:
-    """The cells as texts, ``rows`` at a time; ``numbers``: dtypes and texts for missing, by column."""
+    """The cells as texts, ``rows`` at a time.
+
+    ``numbers``: dtypes and texts for missing cells, by column. ``checked``: this text has been read here before.
+    """
     unique = [str(index) for index in range(len(names))]
     types = {
         key: pyarrow.type_for_alias(numbers[name][0]) if name in numbers else pyarrow.large_string()
@@ -56,7 +61,7 @@ def plain_pieces(
     }
     try:
         batches = pyarrow.csv.open_csv(
-            _PlainText(text, delimiter),
+            _PlainText(text, delimiter, checked=checked),
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=unique),
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, quote_char=quote, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
@@ -100,8 +105,8 @@ def _in_rows(rows: int, batches: Iterable[Any]) -> Iterator[Any]:
 class _PlainText(io.RawIOBase):
     """The text as UTF-8, up to the first sign that pandas may read in another way."""
 
-    def __init__(self, text: Readable, delimiter: str) -> None:
-        self.text, self.last = text, "\n"
+    def __init__(self, text: Readable, delimiter: str, *, checked: bool) -> None:
+        self.text, self.last, self.checked = text, "\n", checked
         odd = [f"{delimiter} ", "\n ", "\n\t", "\0", "\ufeff"]
         self.odd = [signs for signs in odd if signs[-1] != delimiter]
 
@@ -112,9 +117,10 @@ class _PlainText(io.RawIOBase):
         block = self.text.read(size)
         if not block and self.last != "\n":
             block = "\n"  # so that quotes that nobody closed can be seen in the last cell
-        seen = self.last + block
-        old_ends = seen.count("\r") - seen.endswith("\r") - seen.count("\r\n")
-        if old_ends or any(signs in seen for signs in self.odd):
-            raise NotPlainError
-        self.last = seen[-1:]
+        if not self.checked:
+            seen = self.last + block
+            old_ends = seen.count("\r") - seen.endswith("\r") - seen.count("\r\n")
+            if old_ends or any(signs in seen for signs in self.odd):
+                raise NotPlainError
+        self.last = block[-1:] or self.last
         return block.encode()

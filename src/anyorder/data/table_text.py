@@ -74,6 +74,7 @@ class TableText:
         self.end = self.scan.length
         self.headers = [] if said.every_row else self._repeatable()
         self.plain = can_be_plain(self.head.names, self.delimiter, self.quote)  # until it proves not to be
+        self.plain_until = self.begin  # so far it has proved to be
 
     def _skip(self) -> int:
         self._signs: tuple[str, str] | None = None
@@ -208,7 +209,9 @@ class TableText:
                 yield piece
 
     def _quickly(self, lines: _Part, rows: int, numbers: Numbers) -> Iterator[pd.DataFrame]:
-        return plain_pieces(lines, self.head.names, self.delimiter, self.quote, rows, numbers)
+        names, checked = self.head.names, self.plain_until >= self.end
+        yield from plain_pieces(lines, names, self.delimiter, self.quote, rows, numbers, checked=checked)
+        self.plain_until = max(self.plain_until, self.end)
 
     def _parsed(self, lines: _Part, rows: int, numbers: Numbers) -> Iterator[pd.DataFrame]:
         names = self.head.names
