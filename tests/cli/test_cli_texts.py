@@ -65,7 +65,7 @@ def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.Captur
         (["--order", "confident"], "did you mean 'confidence'"),
         (["--held-out", "x"], "give --calls too"),
         (["--drafts", "2", "--calls", "3"], "one or the other"),
-        (["--length", "99"], "length must lie in"),
+        (["--length", "99"], "length must be between"),
         (["-n", "0"], "at least 1"),
     ],
 )

@@ -143,9 +143,9 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
         ("", "is empty"),
         (" \n\n", "is empty"),
         ("a,b\n", "no rows"),
-        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, and there are 2 column names: mend it .*quotes"),
-        ("a,b\n1,2,3\n1,2,3\n", "line 2 has 3 fields, and there are 2 column names"),
-        ("a,b,c\n1,2,3\n1,2\n", "line 3 has 2 fields, and there are 3 column names: mend it .*cut off"),
+        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, but there are 2 column names: correct it .*quotes"),
+        ("a,b\n1,2,3\n1,2,3\n", "line 2 has 3 fields, but there are 2 column names"),
+        ("a,b,c\n1,2,3\n1,2\n", "line 3 has 2 fields, but there are 3 column names: correct it .*cut off"),
         ('a,b\n1,"2\n3,4\n', "cannot read"),
         ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "'5.1' looks like a value"),
         (b"PK\x03\x04\0\0\0\0\x08", "not a text file"),
@@ -334,7 +334,7 @@ def test_long_fields_and_wide_headers_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", ["ab", "\n", '"', "\\s*"])
 def test_a_delimiter_is_one_character(tmp_path: Path, delimiter: str) -> None:
-    with pytest.raises(UserError, match="a delimiter is one character"):
+    with pytest.raises(UserError, match="a delimiter must be one character"):
         read(tmp_path, "a,b\n1,2\n", delimiter=delimiter)
 
 

@@ -60,7 +60,7 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
         say(
             f"{source}: {len(seen.headers)} line{'s' if several else ''} that repeat{'' if several else 's'} the "
             f"column names (before row{'s' if several else ''} {before}) {'were' if several else 'was'} skipped; "
-            f"to have every line as a row, say {text.way('rows=all')}"
+            f"to keep every line as a row, use {text.way('rows=all')}"
         )
     if seen.headers:  # words among the numbers, which are left out only when they have been read
         columns = _columns(text, rows, seen, width, {})

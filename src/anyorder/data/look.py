@@ -15,6 +15,7 @@ from anyorder.data.columns import Understood
 from anyorder.data.files import frame_or_file
 from anyorder.data.tables import understand_table
 from anyorder.support import html
+from anyorder.support.budgets import FEW_CELLS, MINUTES, QUICK_MINUTES
 from anyorder.variables import hints
 from anyorder.variables.cells import Mask, Numbers, Series, distinct, missing_cells, numbers
 from anyorder.variables.codecs.base import unknown_cells
@@ -93,12 +94,12 @@ class Look:
         """The columns with something to look at."""
         return tuple(column for column in self.columns if column.odd)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+    def to_json(self, *, command_line: bool = False) -> dict[str, Any]:
+        """Plain values; with ``command_line`` for what the commands do."""
         return {
             "rows": self.rows,
             "repeated_rows": self.repeated_rows,
-            "time": self.time,
+            "time": self._time(command_line=command_line),
             "columns": [
                 {
                     "name": column.name,
@@ -131,12 +132,15 @@ class Look:
     @property
     def time(self) -> str:
         """How long fitting will take, in words."""
+        return self._time(command_line=False)
+
+    def _time(self, *, command_line: bool) -> str:
         kept = len(self.columns) - len(self.left_out)
         seconds = SECONDS_A_CELL * self.rows * kept
         first = "within seconds" if seconds < 10 else f"after about {seconds:.0f} s"
-        return (
-            f"a first model {first}, then better ones until the time is up (at most 2 minutes unless you say otherwise)"
-        )
+        minutes = QUICK_MINUTES if command_line and self.rows * len(self.columns) < FEW_CELLS else MINUTES
+        limit = f"{minutes:g} minutes" if minutes > 1 else f"{60 * minutes:g} seconds"
+        return f"a first model {first}, then better ones until the time is up (at most {limit} by default)"
 
     def summary(self) -> str:
         """One line: how many rows, and how many columns of which kind."""
@@ -164,10 +168,10 @@ class Look:
             below = [hints.for_commands(line) for line in below] if command_line else below
             lines += [f"  {'':<{width}}    {line}" for line in below]
         if any(column.kind and " .. " in column.shown for column in self.columns):
-            lines.append("(numbers and times are shown as least .. middle .. greatest value)")
+            lines.append("(numbers and times are shown as minimum .. median .. maximum)")
         if self.repeated_rows:
-            lines.append(f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept")
-        lines.append(f"to fit: {self.time}")
+            lines.append(f"{self.repeated_rows:,} rows repeat an earlier one in every column that is kept")
+        lines.append(f"to fit: {self._time(command_line=command_line)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -185,7 +189,7 @@ class Look:
         names = ("column", "taken for", "", "values", "missing", "look at")
         parts = [html.table(names, rows, numeric=(4,)), html.remark(f"To fit: {self.time}.")]
         if self.repeated_rows:
-            said = f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept."
+            said = f"{self.repeated_rows:,} rows repeat an earlier one in every column that is kept."
             parts.insert(1, html.remark(said))
         return html.titled(self.summary(), *parts)
 

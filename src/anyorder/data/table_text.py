@@ -54,12 +54,12 @@ class TableText:
         self.lines = io.StringIO(self.scan.head, newline="").readlines()
         cut = len(self.scan.head) < self.scan.length
         if self.scan.notice:
-            say(f"{self.scan.notice}name the encoding, as in {self.way('encoding=cp1250')}")
+            say(f"{self.scan.notice}give the encoding, as in {self.way('encoding=cp1250')}")
         # What was skipped before the lines that are looked at: Excel's own line, and lines that somebody said to skip.
         self.skipped = self._skip()
         lines = self.lines[self.skipped :]
         if not any(line.strip() for line in lines):
-            raise UserError(f"{source} ends before its column names, which were expected in line {self.skipped + 1}")
+            raise UserError(f"{source} ends before its column names, which were expected on line {self.skipped + 1}")
         try:
             self.delimiter, self.quote = self._signs or sniff(lines, said.delimiter)
             rows = first_rows(lines, self.delimiter, self.quote, cut=cut)
@@ -154,7 +154,7 @@ class TableText:
                 say(
                     f"{self.source}: {lines} at the end ({str(rows_out[0])[:60]!r}) "
                     f"{'was' if first == last else 'were'} taken for {what} and skipped; "
-                    f"to have every line as a row, say {self.way('rows=all')}"
+                    f"to keep every line as a row, use {self.way('rows=all')}"
                 )
 
     def reading(self, work: Callable[[], Result]) -> Result:
@@ -262,10 +262,11 @@ class TableText:
         if len(self.head.names) == 1:
             sign = "semicolon" if self.delimiter == "," else "comma"
             return (
-                f"if {self.delimiter!r} is no delimiter here, say another one, as in {self.way(f'delimiter={sign}')}; "
-                f"if the names are in another line, say in which, as in {self.way('header=2')}"
+                f"if {self.delimiter!r} is not the delimiter, give the right one, as in "
+                f"{self.way(f'delimiter={sign}')}; "
+                f"if the names are on another line, give it, as in {self.way('header=2')}"
             )
-        return f"mend it ({why}); if the names are in another line, say in which, as in {self.way('header=2')}"
+        return f"correct it ({why}); if the names are on another line, give it, as in {self.way('header=2')}"
 
     def has_fields(self, rows: int) -> bool:
         """Whether so many rows surely have all their fields: no line has more, so it is enough to count delimiters."""
@@ -292,7 +293,7 @@ class TableText:
                         continue
                     why = _REASONS["fewer" if len(cells) < least else "more"]
                     raise UserError(
-                        f"{self.source}: line {number + self.head.line} has {_count(len(cells), 'field')}, and there "
+                        f"{self.source}: line {number + self.head.line} has {_count(len(cells), 'field')}, but there "
                         f"{'is' if width == 1 else 'are'} {_count(width, 'column name')}: {self._advice(why)}"
                     )
             except csv.Error as error:

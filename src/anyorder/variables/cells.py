@@ -52,14 +52,14 @@ def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
         value, label = plain(column.iloc[int(off[0])]), column.index[off[0]]
         alone = isinstance(label, str) and label == SINGLE
         if alone:
-            which = f"{value} is no whole number"
+            which = f"{value} is not a whole number"
         elif len(off) == 1:
-            which = f"1 cell holds a fraction ({value}), in row {label}"
+            which = f"1 cell has a fraction ({value}), in row {label}"
         else:
-            which = f"{len(off)} cells hold fractions, the first ({value}) in row {label}"
+            which = f"{len(off)} cells have fractions, the first ({value}) in row {label}"
         warnings.warn(
-            f"column {name!r}: {which}, but all were whole in training; read as given. "
-            f"If it can hold fractions, fit with {hints.kind(name, 'continuous')}",
+            f"column {name!r}: {which}, but all values in training were whole; it is used as given. "
+            f"If the column can have fractions, fit with {hints.kind(name, 'continuous')}",
             UserWarning,
             stacklevel=6,
         )
@@ -102,7 +102,9 @@ def _stripped(column: Series) -> Series:
             return pd.Series(texts, index=column.index, dtype="str")
         except UnicodeEncodeError:
             broken = next(row for row, text in enumerate(texts) if text and not _is_unicode(text))
-            refuse(str(column.name), column, broken, f"{texts[broken]!a} is no valid text: half a surrogate pair")
+            refuse(
+                str(column.name), column, broken, f"{texts[broken]!a} is not valid text: it has half a surrogate pair"
+            )
     return column.str.strip()
 
 
@@ -149,12 +151,12 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
                 if not _can_be_read(cell, other):
                     form = "" if notation is None else f" such as {notation.write(1234.0)}"
                     refuse(name, column, position, f"expected a number{form}, got {plain(cell)!r}")
-            raise UserError(f"column {name!r} holds a number too large to read") from None
+            raise UserError(f"column {name!r} contains a number that is too large to read") from None
     elif len(known):
         refuse(name, column, known[0], f"expected a number, got {plain(column.iloc[known[0]])!r}")
     wild = np.flatnonzero(~(np.abs(out) < LARGEST))
     if len(wild):
-        too_large = f"from {LARGEST:g} on it is too large to compute with: use another unit"
+        too_large = f"numbers from {LARGEST:g} on are too large to compute with: use another unit"
         way_out = too_large if np.isfinite(out[wild[0]]) else "clear the cell if it is unknown"
         refuse(name, column, wild[0], f"expected a finite number, got {out[wild[0]]}; {way_out}")
     return out
