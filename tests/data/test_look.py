@@ -59,7 +59,7 @@ def test_what_is_left_out(found: Look) -> None:
     ("name", "words"),
     [
         ("age", "999 occurs 5 times, far from all other numbers"),
-        ("income", "one number lies far outside the rest, such as 9000000"),
+        ("income", "one number lies far outside the rest: 9000000"),
         ("height in m", "is 'height' in another unit"),
         ("sex", "look like one level in different spellings"),
         ("half", "of its cells are missing"),
