@@ -45,7 +45,7 @@ def check_description(description: dict[str, Any]) -> None:
     values = sum(words.count(sign) for sign in ",[{")
     if len(words) > ROOM * LONGEST_HEADER or values > ROOM * MOST_VALUES:
         raise UserError(
-            f"its description has {len(words)} bytes and {values} values, but a file that can be loaded holds at most "
+            f"the description has {len(words)} bytes and {values} values, but a file that can be loaded holds at most "
             f"{LONGEST_HEADER} and {MOST_VALUES}; fit fewer columns, or columns with fewer levels"
         )
 
