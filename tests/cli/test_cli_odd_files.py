@@ -61,7 +61,7 @@ def test_what_is_said_behind_the_name(folder: Path, capsys: pytest.CaptureFixtur
     (folder / "named.csv").write_text("names:\nv0,v1\n1,2\n3,4\n", encoding="utf-8")
     assert run(capsys, "score", "m.anyorder", "named.csv#header=2").err == ""
     assert "2 rows" in run(capsys, "score", "m.anyorder", "named.csv").out
-    assert "would be lost" in refused(capsys, "fill", "m.anyorder", "named.csv#header=2", "-o", "named.csv")
+    assert "would overwrite" in refused(capsys, "fill", "m.anyorder", "named.csv#header=2", "-o", "named.csv")
     assert "after # expected one of" in refused(capsys, "score", "m.anyorder", "bare.csv#head=0")
 
 

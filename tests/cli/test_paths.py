@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_nothing_that_is_read_is_written_over(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert "would be lost" in refused(capsys, *line.split())
+    assert "would overwrite" in refused(capsys, *line.split())
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
