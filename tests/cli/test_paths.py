@@ -86,7 +86,7 @@ def test_a_folder_of_any_content_can_be_written_into(folder: Path) -> None:
 
 def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = "fit d.csv -o new.anyorder --log new.anyorder"
-    assert "--out and --log both name" in refused(capsys, *line.split())
+    assert "--out and --log are the same file" in refused(capsys, *line.split())
     assert not (folder / "new.anyorder").exists()
 
 
