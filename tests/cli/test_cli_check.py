@@ -30,7 +30,7 @@ def test_values_never_seen(rows: pd.DataFrame, tmp_path: Path, capsys: pytest.Ca
     assert "--unseen missing" in refused(capsys, "check", FILE, path)
     shown = run(capsys, "check", FILE, path, "--unseen", "missing", "--json")
     assert json.loads(shown.out)["rows"] == 12
-    assert "taken for unknown: 1 in 'kind'" in shown.err
+    assert "treated as unknown: 1 in 'kind'" in shown.err
 
 
 def test_the_rows_of_the_fit_are_recognised(rows: pd.DataFrame) -> None:

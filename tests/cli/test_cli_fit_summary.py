@@ -83,10 +83,10 @@ def test_one_argument_is_enough(folder: Path, capsys: pytest.CaptureFixture[str]
 def test_a_page_about_a_table_that_was_learned_whole(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pd.read_csv("homes.csv").head(30).to_csv("few.csv", index=False)
     said = run(capsys, "fit", "few.csv", "--config", "run.toml", "--engine", "trees", "--report", "few.html")
-    assert "not known: the table is so short that every row was learned from" in said.out
+    assert "not known: the table is so short that every row was used for training" in said.out
     page, root = read_page(folder / "few.html")
     assert [heading.text for heading in root.iter("h2")] == SECTIONS
-    assert page.count("every row was learned from") == 2
+    assert page.count("every row was used for training") == 2
 
 
 def test_no_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +107,7 @@ def test_the_model_lies_beside_its_table(ending: str, folder: Path, capsys: pyte
 
 def test_a_file_that_was_not_named_is_not_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "homes.anyorder").write_text("mine")
-    assert "not a model of a table: name a file with -o" in refused(capsys, "fit", "homes.csv")
+    assert "not a model of a table: choose another file with -o" in refused(capsys, "fit", "homes.csv")
     assert (folder / "homes.anyorder").read_text() == "mine"
     other = pd.DataFrame({"a": np.arange(30.0) ** 1.5, "b": list("xyz") * 10})
     ao.fit(other, engine="trees", config={"trees": {"rounds": 2}}).save(folder / "homes.anyorder")

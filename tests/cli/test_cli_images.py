@@ -53,7 +53,7 @@ def test_fill(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ([str(tmp_path / "seven.png")], "anyorder fill MODEL PICTURE --mask PICTURE --out PICTURE"),
         ([*given, "-o", str(out), "--mode", "sideways"], "unknown masking mode"),
         ([*given, "-o", str(out), "--temperature", "0"], "above 0"),
-        ([str(tmp_path / "mask.png"), "--mask", str(tmp_path / "nowhere.png"), "-o", str(out)], "no file"),
+        ([str(tmp_path / "mask.png"), "--mask", str(tmp_path / "nowhere.png"), "-o", str(out)], "no such file"),
     ):
         assert main(["fill", model, *options]) == 2
         assert words in capsys.readouterr().err
@@ -82,9 +82,9 @@ def test_what_is_known_stays_as_it_is_in_the_file(
     for options, words in (
         ([*given, "-o", str(tmp_path / "o.jpg")], "others change what is known"),
         ([*given, "-o", str(tmp_path / "o.gif")], "must end in one of"),
-        ([*given, "-o", strip, "--strip", strip], "both name"),
-        ([*given, "-o", str(tmp_path / "mask.png")], "would be lost"),
-        ([given[0], "--mask", given[0], "-o", strip], "name two files"),
+        ([*given, "-o", strip, "--strip", strip], "are the same file"),
+        ([*given, "-o", str(tmp_path / "mask.png")], "would overwrite"),
+        ([given[0], "--mask", given[0], "-o", strip], "give two different files"),
         ([*given, "-o", strip, "--film", str(tmp_path / "film.mp4")], "must end in .gif"),
         ([*given, "-o", strip, "--missing", "?"], "--missing is for models of tables"),
         ([given[0], "--mask", str(black), "-o", strip], "paint the hole white"),

@@ -61,5 +61,5 @@ def test_mistakes_are_one_line(parts: str, tmp_path: Path, capsys: pytest.Captur
     assert "name and cost" in refused(capsys, "next", parts, "--about", "y", "--costs", str(bad))
     bad.write_text("name,cost\nx,cheap\nz,1\n")
     assert "'cheap'" in refused(capsys, "next", parts, "--about", "y", "--costs", str(bad))
-    assert "no file" in refused(capsys, "next", parts, "--about", "y", "--costs", str(tmp_path / "none.csv"))
+    assert "no such file" in refused(capsys, "next", parts, "--about", "y", "--costs", str(tmp_path / "none.csv"))
     assert ".txt" in refused(capsys, "next", parts, "--about", "y", "--plot", str(tmp_path / "x.txt"))

@@ -61,8 +61,8 @@ def test_what_is_said_behind_the_name(folder: Path, capsys: pytest.CaptureFixtur
     (folder / "named.csv").write_text("names:\nv0,v1\n1,2\n3,4\n", encoding="utf-8")
     assert run(capsys, "score", "m.anyorder", "named.csv#header=2").err == ""
     assert "2 rows" in run(capsys, "score", "m.anyorder", "named.csv").out
-    assert "would be lost" in refused(capsys, "fill", "m.anyorder", "named.csv#header=2", "-o", "named.csv")
-    assert "behind # stands one of" in refused(capsys, "score", "m.anyorder", "bare.csv#head=0")
+    assert "would overwrite" in refused(capsys, "fill", "m.anyorder", "named.csv#header=2", "-o", "named.csv")
+    assert "after # expected one of" in refused(capsys, "score", "m.anyorder", "bare.csv#head=0")
 
 
 def test_files_in_place_of_frames(folder: Path, model: TableModel) -> None:

@@ -154,7 +154,7 @@ def test_sample_under_ranges(normal: str, capsys: pytest.CaptureFixture[str]) ->
         (["ask", "{model}", "price", "-o", "x.csv"], "-o belongs to --queries"),
         (["ask", "{model}", "price | rooms=9..3"], "ends before it begins"),
         (["ask", "{model}", "price | rooms=missing"], "missingness='joint'"),
-        (["ask", "{model}", "P(price=22)"], "one value has probability 0"),
+        (["ask", "{model}", "P(price=22)"], "a single value has probability 0"),
         (["ask", "{model}", "price | rooms=900..901"], "probability 0 under the model"),
     ],
 )
@@ -203,10 +203,10 @@ def test_fill_with_conformal_intervals(normal: str, tmp_path: Path, capsys: pyte
     centre = 5 - 8 * 2 / 13
     assert lines.loc[1, ["low", "high"]].tolist() == pytest.approx([centre - reach, centre + reach], rel=1e-5)
     assert pd.read_csv(out)["price"].tolist()[:2] == pytest.approx([22, 20], rel=1e-4)
-    assert "belong together" in refused(capsys, *arguments)
+    assert "need each other" in refused(capsys, *arguments)
     assert "--level" in refused(capsys, *arguments, "--held-out", str(table), "--level", "1")
     same = ["fill", normal, str(table), "-o", str(out), "--intervals", str(tmp_path / "." / "filled.csv")]
-    assert "name two files" in refused(capsys, *same, "--held-out", str(tmp_path / "held.csv"))
+    assert "give two different files" in refused(capsys, *same, "--held-out", str(tmp_path / "held.csv"))
     # Four rows say nothing at this level: no end at all, and not a word such as inf.
     held_out.head(4).to_csv(tmp_path / "held.csv", index=False)
     run(capsys, *arguments, "--held-out", str(tmp_path / "held.csv"), "--level", "0.9")
@@ -249,8 +249,8 @@ def test_intervals_keep_to_bounds_and_notes_come_once(tmp_path: Path, capsys: py
     assert lines == expected
     assert len(notes) == 3
     assert sum("1 in 'town'" in note for note in notes) == 1
-    assert sum("'count': 1 cell holds a fraction (4.5), in row 0, but" in note for note in notes) == 1
-    assert sum("'count': 1 cell holds a fraction (2.5), in row 1, but" in note for note in notes) == 1
+    assert sum("'count': 1 cell has a fraction (4.5), in row 0, but" in note for note in notes) == 1
+    assert sum("'count': 1 cell has a fraction (2.5), in row 1, but" in note for note in notes) == 1
 
 
 @pytest.mark.parametrize(

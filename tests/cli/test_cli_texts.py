@@ -48,13 +48,13 @@ def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.Captur
     assert main(["sample", model, "--calls", "6", "--held-out", held_out]) == 0
     said = capsys.readouterr()
     assert "6 calls for 24 characters; predicted cost" in said.err
-    assert "not the model's own distribution" in said.err
+    assert "do not exactly follow the model's distribution" in said.err
     assert len(said.out) == 25
     assert main(["sample", model, "--calls", "20", "--held-out", held_out, "--length", "9"]) == 0
     assert len(capsys.readouterr().out) == 10  # shorter than the window that was measured
     out = tmp_path / "drawn.txt"
     assert main(["sample", model, "--order", "confidence", "-o", str(out)]) == 0
-    assert "not the model's own distribution" in capsys.readouterr().err
+    assert "do not exactly follow the model's distribution" in capsys.readouterr().err
     assert len(out.read_text(encoding="utf-8")) == 25
 
 
@@ -65,7 +65,7 @@ def test_sample(model: str, held_out: str, tmp_path: Path, capsys: pytest.Captur
         (["--order", "confident"], "did you mean 'confidence'"),
         (["--held-out", "x"], "give --calls too"),
         (["--drafts", "2", "--calls", "3"], "one or the other"),
-        (["--length", "99"], "length must lie in"),
+        (["--length", "99"], "length must be between"),
         (["-n", "0"], "at least 1"),
     ],
 )

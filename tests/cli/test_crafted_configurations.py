@@ -19,7 +19,7 @@ FILES = Path(__file__).resolve().parents[1] / "files" / "v1"
         (b"a = " + b"[" * 3000 + b"]" * 3000, "cannot be read: it is nested too deeply"),
         (b"a = " + b"[" * 80 + b"]" * 80, "cannot be read: it is nested deeper than 64"),
         (b".".join([b"a"] * 100) + b" = 1", "nested deeper than 64"),
-        (b".".join([b"a"] * 100_000) + b" = 1", "keys of too many parts"),
+        (b".".join([b"a"] * 100_000) + b" = 1", "keys have too many parts"),
         (b"a = " + b"9" * 5000, "not valid TOML"),
         (b"a = 1\na = 2", "not valid TOML"),
         (b"a = \xff", "not valid TOML"),
@@ -38,5 +38,5 @@ def test_a_card_without_its_arguments_is_refused(tmp_path: Path) -> None:
     core, card = load_model(FILES / "table_neural.anyorder")
     assert read_configuration(FILES / "table_neural.anyorder")[1] == card["config"]
     save_model(core, {"modality": "table"}, tmp_path / "m.anyorder")
-    with pytest.raises(UserError, match="does not say how the model was fitted"):
+    with pytest.raises(UserError, match="does not record how the model was fitted"):
         read_configuration(tmp_path / "m.anyorder")

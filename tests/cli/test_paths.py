@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_nothing_that_is_read_is_written_over(line: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert "would be lost" in refused(capsys, *line.split())
+    assert "would overwrite" in refused(capsys, *line.split())
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -86,7 +86,7 @@ def test_a_folder_of_any_content_can_be_written_into(folder: Path) -> None:
 
 def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = "fit d.csv -o new.anyorder --log new.anyorder"
-    assert "--out and --log both name" in refused(capsys, *line.split())
+    assert "--out and --log are the same file" in refused(capsys, *line.split())
     assert not (folder / "new.anyorder").exists()
 
 

@@ -67,7 +67,7 @@ def test_damaged_archives_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
             read_array(tmp_path / "b.npz")
     with zipfile.ZipFile(tmp_path / "b.npz", "w"):
         pass
-    with pytest.raises(UserError, match="holds no array"):
+    with pytest.raises(UserError, match="contains no array"):
         read_array(tmp_path / "b.npz")
     buffer = io.BytesIO()
     np.save(buffer, PICTURES)

@@ -31,5 +31,5 @@ def test_levels_are_found() -> None:
     assert check_pictures(np.array([[[0, 16]]]))[1] == 17
     assert check_pictures(np.array([[[0, 40]]]))[1] == 256
     assert check_pictures(np.zeros((2, 3, 3, 1), dtype=bool))[0].shape == (2, 3, 3)
-    with pytest.raises(UserError, match="hold every pixel"):
+    with pytest.raises(UserError, match="above every pixel"):
         check_pictures(np.array([[[0, 40]]]), 20)

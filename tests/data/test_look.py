@@ -58,14 +58,14 @@ def test_what_is_left_out(found: Look) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("age", "999 occurs 5 times, apart from all others"),
-        ("income", "one number lies far outside the rest, such as 9000000"),
+        ("age", "999 occurs 5 times, far from all other numbers"),
+        ("income", "one number lies far outside the rest: 9000000"),
         ("height in m", "is 'height' in another unit"),
         ("sex", "look like one level in different spellings"),
         ("half", "of its cells are missing"),
         ("status", "'unknown' is kept as a level"),
         ("seen", "1970-01-01 occurs"),
-        ("label", "says the same as 'code'"),
+        ("label", "carries the same information as 'code'"),
     ],
 )
 def test_oddities(found: Look, name: str, words: str) -> None:

@@ -52,19 +52,19 @@ SAME = {
     "title": ("Report of the club\n" + HEADER + ROWS, "line 1 ('Report of the club') was skipped"),
     "titles": (
         "Report of the club\nGenerated: 2024-05-01, by Ann\n\n" + HEADER + ROWS,
-        "lines 1-3 ('Report of the club', ...) were skipped, and the column names taken from line 4",
+        "lines 1-3 ('Report of the club', ...) were skipped, and the column names were taken from line 4",
     ),
-    "padded title": ("Report of the club,,\n,,\n" + HEADER + ROWS, "say in which line, as in 't.csv#header=1'"),
+    "padded title": ("Report of the club,,\n,,\n" + HEADER + ROWS, "give it, as in 't.csv#header=1'"),
     "comments": ("# made by a machine\n# on a day, or two, perhaps\n" + HEADER + ROWS, "lines 1-2 ('# made by"),
     "comment of as many fields": ("# a, b, c\n" + HEADER + ROWS, "line 1 ('# a b c') was skipped"),
     "units": (HEADER + ",years,m\n" + ROWS, "line 2 ('years m') was taken for units"),
-    "units in brackets": (HEADER + "[-],[a],[m]\n" + ROWS, "if it is a row, say 't.csv#header=1'"),
+    "units in brackets": (HEADER + "[-],[a],[m]\n" + ROWS, "if it is a row, use 't.csv#header=1'"),
     "title and units": ("Our club:\n" + HEADER + ",years,m\n" + ROWS, "line 3 ('years m') was taken for units"),
     "questions": (HEADER + "What is your name?,How old are you?,How tall are you?\n" + ROWS, "'What is your name?"),
     "two rows below": (HEADER + "text,whole,fraction\nq1,q two,q three\n" + ROWS, "lines 2-3 ('text whole fraction'"),
     "total": (HEADER + ROWS + "Total,106,5.17\n", "line 5 at the end ('Total 106 5.17') was taken for totals"),
     "total after a line": (HEADER + ROWS + ",,\nSumme,106,\n", "line 6 at the end"),
-    "sum of money": ("name,age,height\n" + ROWS + 'TOTAL:,"106",\n', "say 't.csv#rows=all'"),
+    "sum of money": ("name,age,height\n" + ROWS + 'TOTAL:,"106",\n', "use 't.csv#rows=all'"),
     "subtotal and total": (HEADER + ROWS + "Subtotal,106,5.17\nGrand total,106,5.17\n", "lines 5-6 at the end"),
     "source": (HEADER + ROWS + "Source: the club\n", "line 5 at the end ('Source: the club') was taken for a remark"),
     "source with commas": (HEADER + ROWS + "Source: the club, 2024, page 3, below\n", "line 5 at the end"),
@@ -109,7 +109,7 @@ def test_encodings(tmp_path: Path, encoding: str) -> None:
     text = "größe,straße\n1,Müllerstraße\n2,Äpfel\n"
     found, notices = read(tmp_path, text.encode(encoding))
     assert found == {"größe": [1, 2], "straße": ["Müllerstraße", "Äpfel"]}
-    assert ("not UTF-8 and was read as Windows-1252: look at its umlauts" in notices) == (
+    assert ("not UTF-8 and was read as Windows-1252: check its accented letters" in notices) == (
         encoding in ("cp1252", "latin-1")
     )
     late = "a,n\n" + "x,1\n" * 300_000 + "ü,2\n"  # behind what the layout is found out from
@@ -235,13 +235,16 @@ def test_other_rows(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", "'5.1' looks like a value; if there are none, say .*t.csv#header=0"),
+        (
+            "5.1,3.5,setosa\n4.9,3.0,setosa\n",
+            "'5.1' looks like a value; if there are no column names, use .*t.csv#header=0",
+        ),
         ("0.5,2\n4,3\n", "'0.5' looks like a value"),
-        (HEADER + ROWS + "Dan,3", "line 5 has 2 fields, and there are 3 column names: mend it .is it cut off"),
+        (HEADER + ROWS + "Dan,3", "line 5 has 2 fields, but there are 3 column names: correct it .is it cut off"),
         (HEADER + "Ann, jr.,34,1.62\n" + ROWS, "line 2 has 4 fields, .*belongs in quotes"),
         (
             "word\n" + "a,b\n" * 3,
-            "line 2 has 2 fields, and there is 1 column name: if ',' is no delimiter.*as in .*t.csv#header=2",
+            "line 2 has 2 fields, but there is 1 column name: if ',' is not the delimiter.*as in .*t.csv#header=2",
         ),
         (HEADER + "Source: x\n", "no rows"),
     ],
@@ -271,14 +274,14 @@ def test_what_is_said_is_done(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("behind", "words"),
     [
-        ("header=x", "header is the line of the column names"),
-        ("header=3-1", "header is the line"),
-        ("header=9", "ends before its column names, which were expected in line 9"),
-        ("rows=some", "rows can be 'all'"),
-        ("delimiter=abc", "a delimiter is one character"),
-        ("heading=1", "behind # stands one of delimiter=, encoding=, header="),
-        ("", "behind # stands one of"),
-        ("header=1,header=2", "said twice"),
+        ("header=x", "header must be the line of the column names"),
+        ("header=3-1", "header must be the line"),
+        ("header=9", "ends before its column names, which were expected on line 9"),
+        ("rows=some", "rows must be 'all'"),
+        ("delimiter=abc", "a delimiter must be one character"),
+        ("heading=1", "after # expected one of delimiter=, encoding=, header="),
+        ("", "after # expected one of"),
+        ("header=1,header=2", "given twice"),
         ("Sheet1", "has no sheets"),
     ],
 )
@@ -407,7 +410,7 @@ def test_json_lines(tmp_path: Path) -> None:
     found, _ = read(tmp_path, content, "t.jsonl")
     assert found == {"a": [1.0, 2.5], "date": ["2024-01-05", None], "zip": ["01234", "2"]}
     for content, words in [
-        ("nonsense\n", "line 1 is no JSON object"),
+        ("nonsense\n", "line 1 is not a JSON object"),
         ('{"a": 1}\n[2]\n', "line 2 is"),
         ("", "is empty"),
     ]:
@@ -455,7 +458,7 @@ def check_book(path: Path) -> None:
         warnings.simplefilter("always", UserWarning)
         frame = read_table(path)
     notices = " ".join(str(one.message) for one in caught)
-    assert "has the sheets 'March', 'My notes', 'Empty'; 'March' is read. For another, say" in notices
+    assert "has the sheets 'March', 'My notes', 'Empty'; 'March' is read. For another one, use" in notices
     assert "lines 1-2 ('Our club') were skipped" in notices
     assert f"as in '{path}#sheet=March,header=1'" in notices
     assert "('Total 106') was taken for totals" in notices

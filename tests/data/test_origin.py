@@ -101,7 +101,7 @@ def test_a_wrong_checksum_leaves_nothing(server: str) -> None:
 def test_a_file_put_there_by_hand_is_checked_too(server: str) -> None:
     cache_folder().mkdir(parents=True)
     (cache_folder() / "set.bin").write_bytes(b"other")
-    with pytest.raises(UserError, match="delete it to fetch it anew"):
+    with pytest.raises(UserError, match="delete it to fetch it again"):
         fetch(Origin(f"{server}/set", "set.bin", "md5:00"), show=False)
     assert fetch(Origin(f"{server}/set", "set.bin"), show=False).read_bytes() == b"other"
 

@@ -43,7 +43,7 @@ def test_windows_are_stretches_of_the_corpus() -> None:
     assert len(windows) == 7
     assert windows.at(torch.tensor([0, 6])).tolist() == [[0, 1, 2, 3], [6, 7, 8, 9]]
     assert windows.apart().tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(UserError, match="as long a corpus"):
+    with pytest.raises(UserError, match="at least as long as a window"):
         Windows(torch.arange(3), 4)
 
 
@@ -92,7 +92,7 @@ def test_the_whole_of_text8_is_unpacked_and_cut(tmp_path: Path, monkeypatch: pyt
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         archive.writestr("a", "a")
         archive.writestr("b", "b")
-    with pytest.raises(UserError, match="holds 2 files"):
+    with pytest.raises(UserError, match="contains 2 files"):
         read_corpus(tmp_path / "two.zip")
 
 
@@ -117,7 +117,7 @@ def test_packed_corpora_that_are_broken_or_locked_or_too_large(tmp_path: Path, m
         for content in (whole[: len(whole) // 2], bytes(flipped), whole[9:]):
             broken = tmp_path / f"broken{path.suffix}"
             broken.write_bytes(content)
-            with pytest.raises(UserError, match=r"broken.*not a whole (gzip|xz|zip) file"):
+            with pytest.raises(UserError, match=r"broken.*damaged or not a (gzip|xz|zip) file"):
                 read_corpus(broken)
     monkeypatch.setattr("anyorder.data.unpacking.UNPACKED", 1_000_000)
     for path in packed:

@@ -83,7 +83,7 @@ def test_foreign_files_are_refused(tmp_path: Path) -> None:
     save_file({"w": torch.zeros(2)}, other)
     with pytest.raises(UserError, match="not one of anyorder's"):
         load_model(other)
-    with pytest.raises(UserError, match="no file"):
+    with pytest.raises(UserError, match="no such file"):
         load_model(tmp_path / "absent.anyorder")
     write_tensors(tmp_path / "c.checkpoint", {}, {"kind": "training"})
     with pytest.raises(UserError, match="training file"):
@@ -165,5 +165,5 @@ def test_a_description_that_could_not_be_read_again_is_found_before_training(mon
     with pytest.raises(UserError, match="fit fewer columns"):
         check_description({"levels": ["a" * 1000]})
     data = to_bytes({}, {"levels": ["a" * 1000]})  # writing never fails for it
-    with pytest.raises(UserError, match="the longest one that is read"):
+    with pytest.raises(UserError, match="are read"):
         from_bytes(data)

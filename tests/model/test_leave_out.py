@@ -73,7 +73,7 @@ def test_folds_are_counted_and_others_refused() -> None:
     whole, parts = model()
     assert folds(whole) == 2 and folds(parts[0]) == 1
     for fold in (-1, 2):
-        with pytest.raises(UserError, match="has left out fold"):
+        with pytest.raises(UserError, match="was fitted without fold"):
             leave_out(whole, fold)
-    with pytest.raises(UserError, match="fitted in 1"):
+    with pytest.raises(UserError, match="it has 1 fold"):
         leave_out(parts[0], 0)

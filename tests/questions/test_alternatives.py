@@ -91,7 +91,7 @@ def test_medians_and_modes(released: ao.TableModel) -> None:
 @pytest.mark.parametrize(
     ("question", "says"),
     [
-        ("P(size != 3)", "so != says nothing"),
+        ("P(size != 3)", "so != excludes nothing"),
         ("P(kind != ash or birch)", "can be read in two ways"),
         ("P(kind = ash or oak)", "oak"),
         ("P(kind < ash or kind > birch)", "no order"),

@@ -179,7 +179,7 @@ def test_no_rows_and_no_columns(model: TableModel, table: pd.DataFrame) -> None:
 
 def test_a_column_of_the_rows_is_asked_given_the_others(model: TableModel, table: pd.DataFrame) -> None:
     some = table.head(3)
-    with pytest.warns(UserWarning, match="'size' is a column of the rows as well"):
+    with pytest.warns(UserWarning, match="'size' is asked, so its values in the given rows are ignored"):
         asked = model.given(some)["size"].mean()
     pd.testing.assert_series_equal(asked, model.given(some.drop(columns="size"))["size"].mean())
 

@@ -44,7 +44,7 @@ def test_a_row_of_a_frame_is_evidence() -> None:
 
 def test_a_cell_of_the_row_can_be_asked_given_the_others() -> None:
     row = FRAME.dropna().iloc[0]
-    with pytest.warns(UserWarning, match="'rain' is known in this row"):
+    with pytest.warns(UserWarning, match="'rain' is asked, so its value in the given row"):
         found = MODEL.given(row)["rain"].mean()
     assert found == mean_rain(row.drop("rain"))
     with pytest.raises(ao.UserError, match="'rain' is given"):

@@ -169,7 +169,7 @@ def test_what_is_a_column_and_what_is_a_value() -> None:
     ("event", "says"),
     [
         ("v0 = v1", "never exactly equal"),
-        ("v0 != v1, v2 > 0", "never exactly equal|asked alone"),
+        ("v0 != v1, v2 > 0", "never exactly equal|asked on its own"),
         ("v0 > nothing", "nothing"),
     ],
 )
@@ -188,7 +188,7 @@ def test_times_numbers_and_texts_do_not_compare(table: tuple[AnyOrderModel, np.n
             Conditional(model).prob(event)
     with pytest.raises(UserError, match="cannot be evidence"):
         Conditional(model, {"first": "second"})
-    with pytest.raises(UserError, match="both columns are given"):
+    with pytest.raises(UserError, match="both columns are already given"):
         Conditional(model, {"x": 1.0, "y": 2.0}).prob("x > y")
 
 

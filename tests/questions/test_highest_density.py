@@ -57,7 +57,7 @@ def test_highest_density_sets_of_high_levels(gaussian: AnyOrderModel, level: flo
 
 
 def test_highest_density_sets_too_near_to_everything_are_refused(gaussian: AnyOrderModel) -> None:
-    with pytest.raises(UserError, match=r"up to the level 0\.99999"):
+    with pytest.raises(UserError, match=r"can be at most 0\.99999"):
         Conditional(gaussian)["v3"].hdi(0.9999999)
 
 

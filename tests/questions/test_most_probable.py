@@ -82,7 +82,7 @@ def test_ranges_are_kept_to_and_mistakes_refused(levels: AnyOrderModel) -> None:
     for level in "12":
         asked = Conditional(levels, {"b": f"{{{level}}}", "d": "{0, 3}"}).most_probable("d")
         assert asked.row["d"] in ("0", "3")
-    with pytest.raises(UserError, match="known as a range"):
+    with pytest.raises(UserError, match="given as a range"):
         Conditional(levels, {"d": "{0, 3}"}).most_probable("a")
     with pytest.raises(UserError, match="is given"):
         Conditional(levels, {"a": "1"}).most_probable("a")

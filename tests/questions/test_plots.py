@@ -62,7 +62,7 @@ def test_percentages_have_marks_that_are_true(model: ao.TableModel) -> None:
 def test_atoms_are_stems(model: ao.TableModel) -> None:
     axes = model["rain"].plot().axes[0]
     share = model["rain"].probs()[0.0]
-    assert any(text.get_text() == f"P(0) = {share:.3f}" for text in axes.texts)
+    assert any(text.get_text() == f"exactly 0: {share:.1%}" for text in axes.texts)
     assert np.isfinite(axes.get_ylim()).all()
 
 

@@ -195,7 +195,7 @@ def test_a_later_fold_may_surprise() -> None:
     later = pd.DataFrame({"level": ["never", None], "whole": [2.5, np.nan], "few": [7.5, np.nan]})
     with (
         pytest.warns(UserWarning, match="never seen in training.*'level'.*'few'"),
-        pytest.warns(UserWarning, match=r"'whole': 1 cell holds a fraction \(2\.5\), in row 0"),
+        pytest.warns(UserWarning, match=r"'whole': 1 cell has a fraction \(2\.5\), in row 0"),
     ):
         filled = fitted.transform(later)
     assert filled.iloc[0].tolist() == ["never", 2.5, 7.5]
@@ -386,7 +386,7 @@ def test_a_mark_of_missing_cells_beside_a_fraction_is_filled() -> None:
     array[3, 0] = -999
     fitted = AnyOrderImputer(missing_values=-999, engine="neural", random_state=0, config=TINY).fit(array)
     array[0, 0] = 3.5
-    with pytest.warns(UserWarning, match="1 cell holds a fraction"):
+    with pytest.warns(UserWarning, match="1 cell has a fraction"):
         filled = fitted.transform(array)
     assert filled[0, 0] == 3.5
     assert filled[3, 0] != -999

@@ -156,7 +156,7 @@ def test_fractions_are_evidence_and_never_judged() -> None:
     codecs = (LatticeCodec(whole, Warp.affine(10.0, 4.0), 0, 20), LineCodec(other, Warp.affine(0.0, 1.0)))
     core.encoding = Encoding(Schema((whole, other)), codecs)
     held_out = pd.DataFrame({"whole": [4.5, 7.0, 8.25, 30.0], "other": [0.3, -2.0, 1.0, 0.5]})
-    with pytest.warns(UserWarning, match="2 cells hold fractions"):
+    with pytest.warns(UserWarning, match="2 cells have fractions"):
         adjusted = conformal(core, held_out, like=pd.DataFrame({"whole": [3, None], "other": [None, 1.0]}))
     assert (adjusted.variable == 0).sum() == 2
     centre = mean[1] + 0.6 * ((held_out["whole"] - 10) / 4 - mean[0])
@@ -164,6 +164,6 @@ def test_fractions_are_evidence_and_never_judged() -> None:
     assert np.sort(adjusted.depth[adjusted.variable == 1]) == pytest.approx(np.sort(depth), abs=1e-6)
     # The table to fill: one note for all of it, not one for every cell.
     table = pd.DataFrame({"whole": [4.5, 5.5, 6.0], "other": [None, None, None]}, dtype=float)
-    with pytest.warns(UserWarning, match="2 cells hold fractions") as said:
+    with pytest.warns(UserWarning, match="2 cells have fractions") as said:
         assert len(adjusted.intervals(table, 0.5)) == 3
     assert len(said) == 1

@@ -228,7 +228,7 @@ def test_where_every_row_was_learned_nothing_is_judged() -> None:
     model = ao.fit(rows, seed=0, engine="trees", config=BRIEF)
     found = summary_of(model, rows)
     assert found.judged == 0
-    assert "every row was learned from" in str(found)
+    assert "every row was used for training" in str(found)
     assert len(found.steps) == 3
 
 
@@ -277,6 +277,6 @@ def test_a_rare_level_that_is_never_the_best_answer_is_still_known() -> None:
     # The variance that is left, over that of one in ten.
     assert found.smaller == pytest.approx(1 - 0.3 * 2 / 9 / 0.09, abs=0.03)
     assert found.word == "somewhat"
-    assert found.said.endswith("but its probabilities tell more")
+    assert found.said.endswith("but its probabilities say more")
     guessing = JudgedCells(*(each[:, None] for each in (rare, np.zeros(rows), *3 * [2 * (rare - 0.1) ** 2])))
     assert predictions(schema, guessing)[0].word == HARDLY

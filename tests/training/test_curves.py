@@ -72,7 +72,7 @@ FOREIGN = ["notes of mine", WHOLE + "notes", "{\n" + WHOLE, '[1]\n{"run": "m', "
 def test_a_file_that_is_no_curve_is_refused_and_stays(tmp_path: Path, text: str) -> None:
     log = tmp_path / "curve.jsonl"
     log.write_text(text)
-    with pytest.raises(UserError, match="no training curve"):
+    with pytest.raises(UserError, match="not a training curve"):
         JsonLines(log).forget("mine", 10)
     assert log.read_text() == text
 

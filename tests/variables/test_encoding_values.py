@@ -102,7 +102,7 @@ def test_frames_that_do_not_fit(change: dict[str, Any], words: str) -> None:
     frame = mixed().reset_index(drop=True)
     with pytest.raises(UserError, match=words):
         example().encode(frame.assign(**change))
-    with pytest.raises(UserError, match="knows no column 'texts'; did you mean 'text'"):
+    with pytest.raises(UserError, match="has no column 'texts'; did you mean 'text'"):
         example().encode(frame.rename(columns={"text": "texts"}))
     with pytest.raises(UserError, match="'int' appears more than once"):
         example().encode(frame[["int", "text", "int"]])

@@ -247,7 +247,7 @@ def test_a_frame_says_its_own_holes(model: ao.TableModel, frame: pd.DataFrame) -
     with pytest.warns(UserWarning, match="never seen"):
         values, known = encoding.encode(pd.DataFrame({"z": ["new"], "y": ["no"]}), unseen="missing")
     assert known.tolist() == [[False, True, True, True]] and values[0, 2] == 0  # it is there, though unheard of
-    with pytest.raises(UserError, match="holes"):
+    with pytest.raises(UserError, match="follows from the missing cells"):
         model.log_prob(frame.assign(**{"missing(y)": False}))
     filled = model.fill(frame[["z"]][:20])
     assert list(filled.columns) == ["z", "y"] and not filled.isna().any(axis=None)

@@ -42,7 +42,7 @@ class RePaint:
     def times(self) -> list[int]:
         """The levels of noise that are passed through, from all of it to none, forwards jumps included."""
         if self.steps < 2 or self.jump < 1 or self.resample < 1:
-            raise UserError(f"RePaint needs 2 steps, a jump and a resampling or more, got {self}")
+            raise UserError(f"RePaint needs at least 2 steps, a jump of 1 and 1 resampling, got {self}")
         left = dict.fromkeys(range(0, self.steps - self.jump, self.jump), self.resample - 1)
         level, path = self.steps, [self.steps]
         while level > 0:

@@ -67,7 +67,7 @@ def read_groups(texts: list[str]) -> dict[str, list[str]]:
     for text in texts:
         name, equals, columns = text.partition("=")
         if not equals or not name.strip():
-            raise UserError(f"--group must read NAME=COLUMN, COLUMN, ..., got {text!r}")
+            raise UserError(f"--group expects NAME=COLUMN,COLUMN,..., such as blood=glucose,insulin; got {text!r}")
         if name.strip() in found:
             raise UserError(f"--group: {name.strip()!r} is given twice")
         found[name.strip()] = parse_names(columns)
@@ -77,7 +77,7 @@ def read_groups(texts: list[str]) -> dict[str, list[str]]:
 def read_costs(path: Path) -> dict[str, float]:
     """The cost of each name in a table of names and costs."""
     if not path.is_file():
-        raise UserError(f"there is no file {str(path)!r} with costs")
+        raise UserError(f"no such file: {str(path)!r}; expected a table with the columns name and cost")
     from anyorder.data.files import read_table
 
     table = read_table(path, missing=())

@@ -55,9 +55,7 @@ def ask(
     ] = None,
     given: Given = "",
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the answers (.png, .svg, .pdf)")] = None,
-    draws: Annotated[
-        int | None, typer.Option(min=2, help="draws for an answer under ranges (2000 if not given)")
-    ] = None,
+    draws: Annotated[int | None, typer.Option(min=2, help="draws for an answer with ranges (default: 2000)")] = None,
     seed: Seed = 0,
     rule: RuleTexts = None,
     together: Annotated[
@@ -78,7 +76,7 @@ def ask(
     known = parse_evidence(given)
     if question is None:
         if plot is not None:
-            raise UserError("--plot draws the answer to one question, and none is given")
+            raise UserError("--plot draws the answer to one question, but no question was given")
         if queries is None and sys.stdin.isatty():
             _converse(load_table_model(model), known, draws, seed, rule, as_json=as_json)
             return
@@ -148,7 +146,7 @@ def _result(reply: Reply, read: Question) -> dict[str, Any]:
 
 def _print_completion(model: TableModel, question: Question, rules: list[str] | None, *, as_json: bool) -> None:
     if question.form or question.values:
-        raise UserError("--most-probable completes names without values, such as 'price, river | rooms=6'")
+        raise UserError("--most-probable expects column names without values, as in 'price, river | rooms=6'")
     found = model.given(question.evidence, rules=rules or []).most_probable(*question.asked)
     facts = {"question": write_question(question), "row": show.plain(found.row), "log_prob": found.log_prob}
     show.print_result(facts | {"exact": found.exact}, as_json=as_json)
@@ -173,7 +171,7 @@ def read_questions(path: Path) -> list[str]:
     elif os.path.isfile(path):
         content = decoded(path.read_bytes(), repr(str(path)))
     else:
-        raise UserError(f"there is no file {str(path)!r} with questions")
+        raise UserError(f"no such file: {str(path)!r}; expected a file of questions")
     lines = [line.strip() for line in content.splitlines()]
     try:
         header = [name.strip() for name in next(csv_rows(lines[:1]), (0, []))[1]]

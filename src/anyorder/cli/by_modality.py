@@ -38,7 +38,7 @@ def by_modality(name: str, summary: str, modules: Sequence[ModuleType] = MODALIT
         what = f"{str(model)!r} is a model of {loaded.noun}"
         own = next((function for function in functions if function.modality == loaded.modality), None)
         if own is None:
-            raise UserError(f"{name} is for models of {_listed(one.noun for one in functions)}; {what}")
+            raise UserError(f"{name} works with models of {_listed(one.noun for one in functions)}, but {what}")
         given = {option: value for option, value in values.items() if _was_given(context, option)}
         missing = [_written(option) for option in own.required if option.name not in given]
         usage = f": anyorder {name} MODEL {' '.join(map(_written, own.required))}" if missing else ""

@@ -26,7 +26,7 @@ def check(
     unseen: UnseenValues = "refuse",
     as_json: Json = False,
 ) -> None:
-    """Check a model on held-out rows: how often its intervals hold, its scores, and whether it agrees with itself."""
+    """Check a model on held-out rows: how often its intervals contain the truth, its scores, its consistency."""
     check_figure(plot)
     loaded = load_table_model(model)
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))

@@ -27,7 +27,7 @@ def read_configuration(path: Path | None) -> tuple[dict[str, Any], dict[str, Any
     if path.suffix == ".anyorder":
         card = load_table_model(path).card
         if "arguments" not in card or "config" not in card:
-            raise UserError(f"the card of {str(path)!r} does not say how the model was fitted; give a TOML file")
+            raise UserError(f"{str(path)!r} does not record how the model was fitted; give a TOML file instead")
         return dict(card["arguments"]), dict(card["config"])
     content = read_toml(path)
     arguments = {name: content.pop(name) for name in FIT_ARGUMENTS if name in content}
@@ -52,12 +52,12 @@ def read_toml(path: Path | None) -> dict[str, Any]:
         what = "is a folder" if path.is_dir() else "does not exist"
         raise UserError(f"--config: the file {str(path)!r} {what}; name a TOML file with options")
     if path.stat().st_size > LONGEST_OPTIONS:
-        raise UserError(f"{str(path)!r} is longer than {LONGEST_OPTIONS} bytes; options take a page")
+        raise UserError(f"{str(path)!r} is longer than {LONGEST_OPTIONS} bytes; is it a file of options?")
     try:
         text = path.read_text(encoding="utf-8")
         # The parser takes the square of the parts of a dotted key.
         if sum(line.count(".") ** 2 for line in text.splitlines()) > MOST_DOTS:
-            raise UserError("it has keys of too many parts: a key such as training.steps has two")
+            raise UserError("its keys have too many parts: a key such as training.steps has two")
         content = tomllib.loads(text)
         check_depth(content)
     except (UserError, OSError, RecursionError) as error:

@@ -115,7 +115,7 @@ SHOWN = {
         ),
     ),
     "interview": Shown(
-        "Be asked what is most worth knowing.",
+        "Answer the most useful questions first.",
         (
             "anyorder interview patients.anyorder --about diagnosis",
             "anyorder interview patients.anyorder --about diagnosis --transcript case17.json --resume",
@@ -129,14 +129,14 @@ SHOWN = {
         ),
     ),
     "decompress": Shown(
-        "Give back what compress compressed.",
+        "Restore what compress wrote.",
         (
             "anyorder decompress house.anyorder houses.aor -o houses.csv",
             "anyorder decompress corpus.anyorder other.aot -o other.txt",
         ),
     ),
     "info": Shown(
-        "Show what a model file holds.",
+        "Show what is in a model file.",
         ("anyorder info house.anyorder", "anyorder info house.anyorder --json"),
     ),
     "doctor": Shown(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def load_any(path: Path) -> TableModel | TextModel | ImageModel:
     """The model in that file, whatever it is a model of."""
     if not os.path.isfile(path):  # also of a name that is too long
-        raise UserError(f"there is no model file {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
+        raise UserError(f"no such model file: {str(path)!r}; make one with: anyorder fit TABLE -o MODEL")
     from anyorder.modalities.load import load as load_model
 
     return load_model(path)
@@ -33,7 +33,7 @@ def load_table_model(path: Path) -> TableModel:
     model = load_any(path)
     if model.modality != "table":
         raise UserError(
-            f"{str(path)!r} is a model of {model.noun}, and this command is about tables; see anyorder --help"
+            f"{str(path)!r} is a model of {model.noun}, but this command is for models of tables; see anyorder --help"
         )
     return cast("TableModel", model)
 
@@ -68,7 +68,7 @@ def write_frame(
 def read_bytes(path: Path) -> bytes:
     """What is in that file."""
     if not os.path.isfile(path):
-        raise UserError(f"there is no file {str(path)!r}")
+        raise UserError(f"no such file: {str(path)!r}")
     return path.read_bytes()
 
 

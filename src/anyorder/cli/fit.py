@@ -19,6 +19,7 @@ from anyorder.cli.paths import check_writable
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TableRun
 from anyorder.errors import UserError
+from anyorder.support.budgets import FEW_CELLS, QUICK_MINUTES
 from anyorder.support.interrupt import deferred_once_begun
 
 if TYPE_CHECKING:
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
 
     from anyorder.modalities.tables.model import TableModel
     from anyorder.tasks.summary import Summary
-
-
-FEW_CELLS, QUICK = 40_000, 0.5
-"""Minutes for a table of fewer cells, where more hardly gains anything; a fit says if it would."""
 
 
 @spelled_out
@@ -48,7 +45,7 @@ def fit(
     drop: Dropped = None,
     missingness: Annotated[
         str | None,
-        typer.Option(help="ignore (the default), or joint: model which cells are missing too", show_default=False),
+        typer.Option(help="ignore (the default), or joint: also model which cells are missing", show_default=False),
     ] = None,
     rule: RuleTexts = None,
     report: Annotated[
@@ -71,7 +68,7 @@ def fit(
         arguments[name] = {**arguments[name], **value} if both else value
     frame = read_frame(table, arguments.get("missing", ()))
     if run.minutes is None and frame.size < FEW_CELLS and not {"minutes", "training"} & {*arguments, *options}:
-        arguments["minutes"] = QUICK
+        arguments["minutes"] = QUICK_MINUTES
     if implied:
         check_replaceable(run.place, [str(name) for name in frame.columns])
     from anyorder.modalities.tables.fit import fit as fit_table
@@ -106,12 +103,14 @@ def check_replaceable(path: Path, columns: Sequence[str]) -> None:
     except UserError:
         own = None
     if not own:
-        raise UserError(f"{str(path)!r} is there already and is not a model of a table: name a file with -o MODEL")
+        raise UserError(
+            f"{str(path)!r} already exists and is not a model of a table: choose another file with -o MODEL"
+        )
     others = [name for name in own if name not in columns]
     if others:
         raise UserError(
-            f"{str(path)!r} is there already, a model of another table (with a column {others[0]!r}): "
-            "name a file with -o MODEL"
+            f"{str(path)!r} already exists and is a model of another table (with a column {others[0]!r}): "
+            "choose another file with -o MODEL"
         )
 
 

@@ -39,7 +39,7 @@ def fit_images(
 ) -> None:
     """Fit one model to pictures: it fills holes of any shape, scores and draws pictures."""
     if levels is not None and not 2 <= levels <= 256:
-        raise UserError(f"--levels must lie in 2..256, got {levels}")
+        raise UserError(f"--levels must be between 2 and 256, got {levels}")
     from anyorder.modalities.images.fit import fit_images as fit
 
     array = read_pictures(pictures, levels=levels, size=_size(size), colour=None if grey is None else not grey)

@@ -49,14 +49,14 @@ def write_fit_report(
         Section(
             "How well each column can be predicted from the others",
             f"{summary.basis}\n\nErrors are compared with those of always giving the same answer: the most frequent "
-            "value, or the middle one.",
+            "value, or the median.",
             parts=[predicted_table(summary.predicted)],
         ),
         Section(
             "What depends on what",
-            "How much two columns tell of each other: mutual information in nats, measured on rows that were not "
-            "learned from. The darker, the more; white is no more than chance. A yes or no that could go either way "
-            "tells 0.69 nats.",
+            "How much two columns tell about each other: mutual information in nats, measured on rows that were not "
+            "used for training. Darker is more; white is no more than chance. The answer to an even yes-or-no question "
+            "is worth 0.69 nats.",
             parts=[heat_map(summary.depends), pair_table(summary.pairs())],
         ),
         *_calibration(model, frame),
@@ -88,7 +88,7 @@ def _columns(frame: pd.DataFrame, model: TableModel, found: Sequence[Understood]
                 note,
             )
         )
-    head = ("column", "taken for", "because it holds", "unknown cells", "")
+    head = ("column", "taken for", "why", "unknown cells", "")
     return Section("Columns", parts=[html.table(head, lines, numeric=(3,))])
 
 
@@ -114,8 +114,8 @@ def _calibration(model: TableModel, frame: pd.DataFrame) -> Iterator[Section]:
         if line["group"] != "known"
     ]
     text = (
-        "Cells were hidden at random in rows that were not learned from. If the model is right about its own doubt, "
-        "intervals of 90% hold 90% of them."
+        "Cells were hidden at random in rows that were not used for training. If the model's uncertainty is right, "
+        "its 90% intervals contain 90% of them."
     )
     yield Section(heading, text, lines, pictures=_pictures(found))
 
@@ -129,7 +129,7 @@ def _pictures(found: Calibration) -> list[Picture]:
         plotting.require_matplotlib()
     except UserError:
         return []
-    return [Picture(plot_calibration(found), "Where hidden cells fell, and how often intervals held them.")]
+    return [Picture(plot_calibration(found), "Where hidden cells fell, and how often intervals contained them.")]
 
 
 def _surprises(summary: Summary) -> Section:
@@ -137,17 +137,17 @@ def _surprises(summary: Summary) -> Section:
         {
             "row": str(one.row),
             "column": one.column,
-            "stands there": one.value,
+            "value": one.value,
             "expected": one.expected,
-            "so odd by chance": f"{one.by_chance:.2g} cells",
+            "as odd by chance": f"{one.by_chance:.2g} cells",
         }
         for one in summary.surprises
     ]
     text = (
-        "The cells that fit the rest of their rows least; rows are counted from 0. An unlikely cell is not a wrong "
-        "one: the last column says how many cells as odd would be expected in a table where nothing is wrong."
+        "The cells that fit the rest of their rows least; rows are counted from 0. An unlikely cell need not be wrong: "
+        "the last column says how many cells as odd would be expected in a table where nothing is wrong."
     )
-    return Section("What is surprising", text if lines else "Nothing was looked at.", lines)
+    return Section("What is surprising", text if lines else "No cells were checked.", lines)
 
 
 def _examples(model: TableModel, summary: Summary) -> Section:
@@ -168,8 +168,8 @@ def _examples(model: TableModel, summary: Summary) -> Section:
             rows.append((f"{near[0]} = {text}", *_shown(answer, axis)))
         tables.append(html.titled(name, html.table(("known", "", ""), rows)))
     if not tables:
-        return Section("Examples of answers", "No column tells enough of another.")
-    return Section("Examples of answers", "The same model, asked with more and with less.", parts=tables)
+        return Section("Examples of answers", "No column says enough about another.")
+    return Section("Examples of answers", "The same model, asked with more evidence and with less.", parts=tables)
 
 
 def _values(answer: Answer) -> list[str]:

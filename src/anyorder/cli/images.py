@@ -45,9 +45,9 @@ def fill(
     check_picture(strip)
     check_writable(film)
     if film is not None and film.suffix.lower() != ".gif":
-        raise UserError(f"--film is a GIF: the name must end in .gif, got {str(film)!r}")
+        raise UserError(f"--film writes a GIF: the name must end in .gif, got {str(film)!r}")
     if file.resolve() == mask.resolve():
-        raise UserError(f"the picture and --mask both name {str(file)!r}: name two files")
+        raise UserError(f"the picture and --mask are the same file, {str(file)!r}: give two different files")
     from anyorder.data.picture_files import to_bytes, to_levels, write_picture
     from anyorder.modalities.images import plots
 

@@ -52,19 +52,19 @@ def interview(
     *,
     options: AcquisitionOptions,
 ) -> None:
-    """Be asked what is most worth knowing about a target, one question at a time, until nothing is worth its cost."""
+    """Answer questions about a case, the most useful first, until no other one is worth its cost."""
     from anyorder.tasks.acquisition.interview import Interview, Setup, resumed
 
     if resume and transcript is None:
-        raise UserError("--resume needs --transcript FILE: the interview to continue")
+        raise UserError("--resume needs --transcript FILE, the interview to continue")
     if transcript is not None:
         check_writable(transcript)
         if transcript.exists() and not resume:
-            raise UserError(f"{str(transcript)!r} exists: continue it with --resume, or name another file")
+            raise UserError(f"{str(transcript)!r} already exists: continue it with --resume, or choose another file")
         if resume and not transcript.exists():
             raise UserError(f"there is no transcript {str(transcript)!r} to resume")
     if not about and not resume:
-        raise UserError("an interview needs --about NAMES: what is to be learned")
+        raise UserError("an interview needs --about NAMES, the columns that you want to know about")
     setup = Setup(about=tuple(parse_names(about)) if about else (), **options.rules())
     loaded = load_table_model(model)
     if resume and transcript is not None:

@@ -27,6 +27,6 @@ def look(
 
     found = look_at(frame, **arguments)
     if as_json:
-        show.print_json(found.to_json())
+        show.print_json(found.to_json(command_line=True))
     else:
         sys.stdout.write("".join(f"{visible(line)}\n" for line in found.text(command_line=True).splitlines()))

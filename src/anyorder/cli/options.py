@@ -28,7 +28,7 @@ Out = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="FILE", help="where to write; standard output if not given")
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same draws, another one others")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same draws")]
 Count = Annotated[int, typer.Option("-n", "--count", callback=at_least_one, help="how many to draw")]
 Orders = Annotated[
     int, typer.Option("--orders", callback=at_least_one, help="average the probability over this many orders")

@@ -60,12 +60,14 @@ def check_apart(paths: Mapping[str, Any]) -> None:
             if name in named and other != name and _same_file(named[name], path):
                 option = f"--{name}"
                 if other in WRITTEN:
-                    raise UserError(f"{option} and --{other} both name {str(path)!r}: name two files")
-                raise UserError(f"{option} names {str(path)!r}, which is read and would be lost: name another file")
+                    raise UserError(
+                        f"{option} and --{other} are the same file, {str(path)!r}: give two different files"
+                    )
+                raise UserError(f"{option} would overwrite {str(path)!r}, which is an input: choose another file")
             if name in named and path.is_dir() and _is_of(other, path, named[name]):
                 raise UserError(
-                    f"--{name} names {str(named[name])!r}, which {str(path)!r} holds and which would be lost: "
-                    "name another file"
+                    f"--{name} would overwrite {str(named[name])!r}, a file in {str(path)!r} that is an input: "
+                    "choose another file"
                 )
 
 
@@ -100,6 +102,6 @@ def check_folder(path: Path | None, option: str) -> None:
     if path is None:
         return
     if path.exists() and not path.is_dir():
-        raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: name another path")
+        raise UserError(f"{option} needs a folder, but {str(path)!r} is a file: choose another path")
     there = next(folder for folder in (path, *path.absolute().parents) if folder.is_dir())
     check_room_in(there)

@@ -42,7 +42,7 @@ def read_pictures(
             note(f"left out: {name}: {reason}")
         return to_levels(found.pictures, levels or 256)
     if not path.is_file():
-        raise UserError(f"no file or folder {str(path)!r}")
+        raise UserError(f"no such file or folder: {str(path)!r}")
     return to_levels(_bytes(path, colour=colour)[None], levels or 256)
 
 

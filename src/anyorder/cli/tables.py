@@ -64,7 +64,7 @@ def fill(
         typer.Option(metavar="TABLE", help="rows not used in training, on which the intervals are calibrated"),
     ] = None,
     level: Annotated[
-        float, typer.Option(callback=_share, help="the share of the intervals that should hold the true value")
+        float, typer.Option(callback=_share, help="the share of the intervals that should contain the true value")
     ] = 0.9,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
@@ -73,7 +73,9 @@ def fill(
 ) -> None:
     """The best guess for every unknown cell; with --draws, random fills of all unknown cells of a row together."""
     if (intervals is None) != (held_out is None):
-        raise UserError("--intervals CSV and --held-out TABLE belong together: rows that the model has not seen")
+        raise UserError(
+            "--intervals CSV and --held-out TABLE (rows that the model has not seen) need each other: give both"
+        )
     check_table(out)
     check_table(intervals)
     marks = (*model.schema.missing, *(missing or ()))
@@ -88,7 +90,7 @@ def fill(
         write_frame(filled, out, escape_formulas=escape_formulas, like=frame, schema=model.schema)
         return
     if "draw" in frame.columns:
-        raise UserError("the table has a column 'draw', which is what --draws would add: rename it first")
+        raise UserError("the table already has a column 'draw', and --draws adds one of that name: rename it first")
     import pandas as pd
 
     with show.bar("filling rows"):

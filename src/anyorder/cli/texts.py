@@ -65,7 +65,7 @@ def fill(
     check_writable(out)
     check_figure(plot)
     if plot is not None and model.alphabet.unit == "bytes":
-        raise UserError("--plot draws one character after the other; this model reads bytes")
+        raise UserError("--plot works with models that read characters; this one reads bytes")
     found = model.fill(text, mark=mark, draws=draws, seed=seed)
     fillings: list[Filling] = found if isinstance(found, list) else [found]
     if plot is not None:
@@ -123,7 +123,7 @@ def sample(
     )
     if calls is not None or order == "confidence":
         hint = "" if held_out is not None or calls is None else "; --held-out TEXT predicts what that costs"
-        show.note(f"not the model's own distribution (--drafts 4 is){hint}")
+        show.note(f"these texts do not exactly follow the model's distribution (with --drafts 4 they do){hint}")
     _write("\n".join(drawn), out)
 
 
@@ -186,7 +186,7 @@ def _budget(model: TextModel, calls: int | None, held_out: Path | None) -> Any:
     if held_out is None:
         return calls
     if calls is None:
-        raise UserError("--held-out TEXT says where the calls should go: give --calls too")
+        raise UserError("--held-out TEXT only decides how --calls are spent: give --calls too")
     from anyorder.data.text import read_corpus
 
     return model.budget(read_corpus(held_out), calls)

@@ -31,13 +31,16 @@ class TrainingRun:
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="MODEL", help="where to write the model")]
     minutes: Annotated[
         float | None,
-        typer.Option(help="time budget (if not given 2 for a table, 0.5 for a short one, else 10)", show_default=False),
+        typer.Option(
+            help="time budget (default: 2 for a table, 0.5 for a short one, 10 for texts and pictures)",
+            show_default=False,
+        ),
     ] = None
     seed: Annotated[int | None, typer.Option(min=0, help="seed of the run (0 if not given)", show_default=False)] = None
     config: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="options from a TOML file, or for fit those of an earlier model; the command line wins"
+            metavar="FILE", help="options from a TOML file or, for fit, from an earlier model; the command line wins"
         ),
     ] = None
     checkpoint: Annotated[Path | None, typer.Option(metavar="FOLDER", help="keep the state of the run here")] = None
@@ -51,7 +54,7 @@ class TrainingRun:
 
     def __post_init__(self) -> None:
         if self.resume and self.checkpoint is None:
-            raise UserError("--resume needs --checkpoint FOLDER: the run to continue")
+            raise UserError("--resume needs --checkpoint FOLDER, the run to continue")
         if self.minutes is not None and not self.minutes > 0:
             raise UserError(f"--minutes must be above 0, got {self.minutes:g}")
         for path in (self.out, self.log):
@@ -113,7 +116,7 @@ class TrainingRun:
                     raise UserError(f"{reason}; the model is in {str(where)!r}: move it from there") from error
                 again = f"; give --resume with --checkpoint {self.checkpoint} to get it" if self.checkpoint else ""
                 raise UserError(
-                    f"{reason}; nor could it be saved in the folder for temporary files or in the current one{again}"
+                    f"{reason}; it could not be saved in the temporary or the current folder either{again}"
                 ) from error
 
 
@@ -127,7 +130,7 @@ class TableRun(TrainingRun):
             "-o",
             "--out",
             metavar="MODEL",
-            help="where to write the model (beside the table, as data.anyorder for data.csv, if not given)",
+            help="where to write the model (default: next to the table, data.anyorder for data.csv)",
             show_default=False,
         ),
     ] = None
@@ -137,7 +140,7 @@ class TableRun(TrainingRun):
         if self.out is not None:
             return self
         if str(table) == "-":
-            raise UserError("a table from standard input has no name: say where the model goes with -o MODEL")
+            raise UserError("a table from standard input has no file name: name the model's file with -o MODEL")
         stem = table.with_suffix("") if table.suffix.lower() == ".gz" else table
         named = replace(self, out=stem.with_suffix(".anyorder"))
         written = {name: getattr(named, name) for name in ("out", "config", "checkpoint", "log", "tensorboard")}

@@ -46,4 +46,4 @@ def update(
         return
     show.print_facts(show.plain({"model": str(out), **said}))
     if not said["taken"]:
-        show.note("the new rows gain nothing beyond chance: the model answers as before")
+        show.note("the new rows do not improve the model by more than chance: it answers as before")

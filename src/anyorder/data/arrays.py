@@ -28,11 +28,11 @@ def read_array(path: Path) -> np.ndarray:
                 stored = {name.removesuffix(".npy"): name for name in archive.namelist()}
                 names = [name for name in (*PREFERRED, *stored) if name in stored]
                 if not names:
-                    raise UserError(f"{str(path)!r} holds no array")
+                    raise UserError(f"{str(path)!r} contains no array")
                 with archive.open(stored[names[0]]) as member:
                     return _array(member, max(UNPACKED, RATIO * size))
     except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
+        raise UserError(f"no such file: {str(path)!r}") from None
     except Exception as error:
         if isinstance(error, UserError) and str(path) in str(error):
             raise
@@ -44,15 +44,17 @@ def _array(stream: IO[bytes], most: int) -> np.ndarray:
     version = npy.read_magic(stream)
     headers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     if version not in headers:
-        raise UserError(f"version {version} of the format is not known")
+        raise UserError(f"version {version} of the format is not supported")
     shape, by_columns, dtype = headers[version](stream)
     if dtype.hasobject:
-        raise UserError("it holds Python objects, which may run code: save an array of numbers")
+        raise UserError("it contains Python objects, which may run code: save an array of numbers")
     if not shape:
-        raise UserError("it holds a single value, an array was expected")
+        raise UserError("it contains a single value; expected an array")
     size = math.prod(shape) * dtype.itemsize
     if not 0 <= size <= most:
-        raise UserError(f"it declares {size:,} bytes in an array of the shape {shape}, and can hold {most:,} at most")
+        raise UserError(
+            f"it declares {size:,} bytes for an array of the shape {shape}, but can contain at most {most:,}"
+        )
     content = stream.read(size)
     if len(content) < size:
         raise UserError(f"it is cut off: {len(content):,} of {size:,} bytes")

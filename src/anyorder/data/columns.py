@@ -88,7 +88,9 @@ def understand(
     if missing.all():
         return Understood(name, None, EMPTY)
     if order and forced not in (None, Kind.ORDINAL, Kind.CATEGORICAL):
-        raise UserError(f"levels were given for {name!r}, so it is ordinal or categorical, not {forced.value}")
+        raise UserError(
+            f"levels were given for {name!r}, so its kind must be ordinal or categorical, not {forced.value}"
+        )
     if order:
         variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order, declared=True)
         return Understood(name, variable, "levels in the order given")
@@ -162,7 +164,7 @@ class _Reader:
         own = self._odd(list(self._counts)) if self.texts else ()
         missing = self._unknown(own)
         if missing.all():
-            raise UserError(f"column {name!r} cannot be read as {kind}: it holds no number or time")
+            raise UserError(f"column {name!r} cannot be read as {kind}: none of its cells is a number or a time")
         texts = [text for text in self._counts if text not in set(own)] if self.texts else []
         if kind is Kind.DATETIME and not form and (strays := stray_times({text: self._counts[text] for text in texts})):
             texts, own = [text for text in texts if text not in {*strays[0], *strays[1]}], (*own, *strays[0])
@@ -405,6 +407,6 @@ def separators_of(name: str, form: str) -> tuple[str, str]:
     found = re.fullmatch(r"1(\D?)234([.,])5", form)
     if found is None or found[1] == found[2]:
         raise UserError(
-            f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 behind its kind, got {form!r}"
+            f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 after its kind, got {form!r}"
         )
     return found[1], found[2]

@@ -10,7 +10,7 @@ In a table of one column a blank line is a missing cell. In wider ones it is ski
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,8 +19,9 @@ import pandas as pd
 from anyorder.data.digits import PLACES, Grouped, Places
 from anyorder.data.layout import Head
 from anyorder.data.plain_numbers import PlainNumbers, plain_numbers
+from anyorder.data.plain_pieces import release_memory
 from anyorder.data.said import Said
-from anyorder.data.table_text import Say, Source, TableText
+from anyorder.data.table_text import Numbers, Say, Source, TableText
 from anyorder.errors import UserError
 from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
@@ -59,7 +60,7 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
         say(
             f"{source}: {len(seen.headers)} line{'s' if several else ''} that repeat{'' if several else 's'} the "
             f"column names (before row{'s' if several else ''} {before}) {'were' if several else 'was'} skipped; "
-            f"to have every line as a row, say {text.way('rows=all')}"
+            f"to keep every line as a row, use {text.way('rows=all')}"
         )
     if seen.headers:  # words among the numbers, which are left out only when they have been read
         columns = _columns(text, rows, seen, width, {})
@@ -67,12 +68,13 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
         text.headers = []
         parsed = {name: reading.parsed for name, reading in zip(names, seen.readings, strict=True) if reading.parsed}
         try:
-            columns = _columns(text, rows, seen, width, parsed)
+            columns = text.reading(lambda: _columns(text, rows, seen, width, parsed))
         except _NotReadError:  # numbers that pandas does not know, such as those in other digits
             columns = _columns(text, rows, seen, width, {})
     table: dict[str, Series] = {}
     for name in names[:width]:  # one after the other, so that only one column is there twice
         table[name] = pd.concat(columns.pop(0), ignore_index=True)
+    release_memory()
     frame = pd.DataFrame(table, copy=False)
     fixed = {name: reading.places.found for name, reading in zip(names, seen.readings, strict=False)}
     frame.attrs[PLACES] = {name: places for name, places in fixed.items() if places and name in frame.columns}
@@ -84,10 +86,8 @@ class _NotReadError(UserError):
     """Cells could not be read as what they were seen to be."""
 
 
-def _columns(
-    text: TableText, rows: int, seen: _Seen, width: int, parsed: Mapping[str, tuple[str, list[str]]]
-) -> list[list[Series]]:
-    """The pieces of every column, read as what they are; those in ``parsed`` by pandas."""
+def _columns(text: TableText, rows: int, seen: _Seen, width: int, parsed: Numbers) -> list[list[Series]]:
+    """The pieces of every column, read as what they are; those in ``parsed`` by the engine that reads the text."""
     columns: list[list[Series]] = [[] for _ in range(width)]
     try:
         for piece in text.pieces(rows, numbers=parsed):
@@ -122,6 +122,10 @@ class _Seen:
 
 
 def _seen(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
+    return text.reading(lambda: _seen_in(text, rows, marks))
+
+
+def _seen_in(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
     names = text.head.names
     readings = [_Reading(marks, decimal_comma=text.delimiter == ";") for _ in names]
     seen = _Seen(readings, [False] * len(names), [False] * len(names))

@@ -68,7 +68,7 @@ def scan(reopen: Opener, source: str, encoding: str | None = None) -> Scan:
         if encoding is not None:
             raise UserError(
                 f"cannot read {source}: not {encoding} text ({error.reason} at byte {error.start}); "
-                "name another encoding, or none to have it found out"
+                "give another encoding, or none to have it detected"
             ) from None
         if found[0] != "utf-8" or _marked(start) or _mostly_utf8(reopen):
             raise not_text(source, error) from None
@@ -82,7 +82,7 @@ def scan(reopen: Opener, source: str, encoding: str | None = None) -> Scan:
     example = re.search(r"\w*[^\W\x00-\x7f]\w*", western.head + western.tail)
     seen = f" (such as {example.group()!r})" if example else ""
     notice = (
-        f"{source} is not UTF-8 and was read as {WESTERN[western.encoding]}: look at its umlauts and accented letters"
+        f"{source} is not UTF-8 and was read as {WESTERN[western.encoding]}: check its accented letters"
         f"{seen}; if they are wrong, "
     )
     return replace(western, notice=notice)
@@ -96,7 +96,7 @@ def not_text(source: str, error: UnicodeDecodeError) -> UserError:
 
 def no_text_file(source: str) -> UserError:
     """What is said of bytes that are no text in any encoding."""
-    return UserError(f"cannot read {source}: it is not a text file, a CSV table was expected")
+    return UserError(f"cannot read {source}: it is not a text file; expected a CSV table")
 
 
 def _marked(start: bytes) -> tuple[str, str] | None:
@@ -118,7 +118,9 @@ def _checked(encoding: str) -> str:
         "".encode(encoding)
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
-        raise UserError(f"unknown encoding {encoding!r}; such as utf-8, utf-16, cp1252, latin-1, shift_jis") from None
+        raise UserError(
+            f"unknown encoding {encoding!r}; expected one such as utf-8, utf-16, cp1252, latin-1, shift_jis"
+        ) from None
 
 
 def _decoded(reopen: Opener, codec: str, errors: str = "strict") -> Iterator[str]:
@@ -145,8 +147,9 @@ def _through(reopen: Opener, source: str, encoding: str, codec: str) -> Scan:
         length += len(text)
         lines += text.count("\n") + text.count("\r") - text.count("\r\n")
         lines -= tail.endswith("\r") and text.startswith("\n")
-        head = head if enough else head + text
-        enough = len(head) >= LONGEST_HEAD or (len(head) >= HEAD and _line_ends(head) > HEAD_LINES)
+        if not enough:
+            head += text
+            enough = len(head) >= LONGEST_HEAD or (len(head) >= HEAD and _line_ends(head) > HEAD_LINES)
         tail = (tail + text)[-TAIL:]
     if "\0" in head:
         raise no_text_file(source)

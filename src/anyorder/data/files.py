@@ -101,10 +101,12 @@ def _read(name: str, missing: Sequence[object], said: Said, notices: list[str]) 
     file, source = Path(name), repr(name)
     suffix, packed = _suffix(file)
     if said.sheet is not None and suffix not in SPREADSHEETS:
-        raise UserError(f"{source} has no sheets; only {', '.join(SPREADSHEETS)} have, got the sheet {said.sheet!r}")
+        raise UserError(
+            f"{source} has no sheets, so there is no sheet {said.sheet!r}; only {', '.join(SPREADSHEETS)} files have"
+        )
     try:
         if file.is_dir():
-            raise UserError(f"cannot read {source}: it is a folder, a file was expected")
+            raise UserError(f"cannot read {source}: it is a folder; expected a file")
         if suffix in PARQUET_SUFFIXES:
             return _read_parquet(file)
         if suffix in SPREADSHEETS:
@@ -259,10 +261,10 @@ def _read_json_lines(content: bytes, source: str) -> pd.DataFrame:
         try:
             row = json.loads(line) if line.strip() else None
         except (ValueError, RecursionError) as error:
-            raise UserError(f"{source}: line {number} is no JSON object: {first_line(error)}") from None
+            raise UserError(f"{source}: line {number} is not a JSON object: {first_line(error)}") from None
         if row is not None and not isinstance(row, dict):
-            raise UserError(f'{source}: line {number} is no JSON object, such as {{"a": 1}}, but {line!r:.60}')
+            raise UserError(f'{source}: line {number} is not a JSON object such as {{"a": 1}}: {line!r:.60}')
         rows += [row] if row is not None else []
     if not rows:
-        raise UserError(f"{source} is empty; expected a JSON object in every line")
+        raise UserError(f"{source} is empty; expected a JSON object on every line")
     return pd.DataFrame(rows)

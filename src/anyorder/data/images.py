@@ -156,7 +156,9 @@ def check_pictures(pictures: Any, levels: int | None = None) -> tuple[Pictures, 
         levels = 2 if most <= 2 else most if most <= 32 else 256
     levels = whole("levels", levels, 2)
     if not 2 <= levels <= 256 or most > levels:
-        raise UserError(f"levels must lie in 2..256 and hold every pixel (the greatest is {most - 1}), got {levels}")
+        raise UserError(
+            f"levels must be between 2 and 256 and above every pixel (the greatest is {most - 1}), got {levels}"
+        )
     return array.astype(np.uint8), levels
 
 
@@ -170,7 +172,7 @@ def read_idx(path: Path) -> np.ndarray:
             raise ValueError("not an IDX file of bytes")
         return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)
     except (OSError, struct.error, ValueError) as error:
-        raise UserError(f"{str(path)!r} is no gzipped IDX file: {error}") from error
+        raise UserError(f"{str(path)!r} is not a gzipped IDX file: {error}") from error
 
 
 def _idx_set(name: str, address: str) -> PictureSet:

@@ -105,15 +105,15 @@ def find_head(rows: Sequence[Row], said: tuple[int, int] | None, source: str, wa
         skipped = _quoted(rows[:begin])
         lines = _lines(rows[0].first, rows[begin].first - 1)
         notices.append(
-            f"{source}: {lines} ({skipped}) {_were(lines)} skipped, and the column names taken from line "
-            f"{rows[begin].first}; if they are elsewhere, say in which line, as in {way(f'header={rows[0].first}')}"
+            f"{source}: {lines} ({skipped}) {_were(lines)} skipped, and the column names were taken from line "
+            f"{rows[begin].first}; if they are on another line, give it, as in {way(f'header={rows[0].first}')}"
         )
     names = [cell.strip() for cell in headers[0]]
     last = rows[begin + extra].last
     if extra:
         lower = rows[begin + 1 : begin + 1 + extra]
         lines = _lines(lower[0].first, lower[-1].last)
-        told = f"if it is a row, say {way(f'header={rows[begin].first}')}"
+        told = f"if it is a row, use {way(f'header={rows[begin].first}')}"
         if "" in names or len(set(names)) < len(names):
             names = joined(headers)
             notices.append(
@@ -140,7 +140,7 @@ def _said_head(rows: Sequence[Row], said: tuple[int, int], source: str, way: Way
     headers = [row for row in rows if first <= row.last and row.first <= last]
     if not headers:
         raise UserError(
-            f"{source}: there are no column names in line {first}; say another one, as in {way('header=1')}"
+            f"{source}: there are no column names on line {first}; give another line, as in {way('header=1')}"
         )
     cells = [row.cells for row in headers]
     names = joined(cells) if len(cells) > 1 else [cell.strip() for cell in cells[0]]
@@ -159,7 +159,7 @@ def _head(
     changed = [f"{new!r}" for old, new in zip(filled, unique, strict=True) if old != new]
     if changed:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
-        notices.append(f"{source}: some column names are there twice; the later ones are called {shown}")
+        notices.append(f"{source}: some column names occur more than once; the later ones are called {shown}")
     return Head(unique, nameless, padding, headers, line, notices)
 
 
@@ -326,7 +326,7 @@ def _check_names(
     ]
     if not values or not all(again):
         return
-    how = f"if there are none, say {way('header=0')}, or write a line of names above it"
+    how = f"if there are no column names, use {way('header=0')}, or add a line of names above it"
     decimals = [name for name in filled if _is_decimal(name)]
     if decimals and not _ascend(filled):
         raise UserError(
@@ -365,8 +365,8 @@ def _as_wide_as_rows(names: list[str], below: Sequence[Row], source: str, notice
     if len({cells[0] for cells in rows}) < len(rows):
         return names, 0  # no names of rows: simply wrong
     notices.append(
-        f"{source}: there are {width} column names for {width + 1} columns; the first column is taken for row names "
-        "and called 'column 1'"
+        f"{source}: there are {width} column names for {width + 1} columns; the first column is assumed to be row "
+        "names and called 'column 1'"
     )
     return ["", *names], 0
 

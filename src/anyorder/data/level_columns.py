@@ -54,7 +54,12 @@ def boolean_variable(name: str, column: Series, missing: Mask) -> Variable:
     for code, meaning in enumerate(meanings):
         row = int(np.flatnonzero(~missing)[np.argmax(codes == code)])
         if meaning is None:
-            refuse(name, column, row, f"expected true/false, yes/no or 1/0, got {levels[code]!r}; not a boolean column")
+            refuse(
+                name,
+                column,
+                row,
+                f"expected true/false, yes/no or 1/0, got {levels[code]!r}, so this is not a boolean column",
+            )
         if meaning in meanings[:code]:
             twin = levels[meanings.index(meaning)]
             refuse(

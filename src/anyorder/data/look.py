@@ -15,6 +15,7 @@ from anyorder.data.columns import Understood
 from anyorder.data.files import frame_or_file
 from anyorder.data.tables import understand_table
 from anyorder.support import html
+from anyorder.support.budgets import FEW_CELLS, MINUTES, QUICK_MINUTES
 from anyorder.variables import hints
 from anyorder.variables.cells import Mask, Numbers, Series, distinct, missing_cells, numbers
 from anyorder.variables.codecs.base import unknown_cells
@@ -93,12 +94,12 @@ class Look:
         """The columns with something to look at."""
         return tuple(column for column in self.columns if column.odd)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+    def to_json(self, *, command_line: bool = False) -> dict[str, Any]:
+        """Plain values; with ``command_line`` for what the commands do."""
         return {
             "rows": self.rows,
             "repeated_rows": self.repeated_rows,
-            "time": self.time,
+            "time": self._time(command_line=command_line),
             "columns": [
                 {
                     "name": column.name,
@@ -131,12 +132,15 @@ class Look:
     @property
     def time(self) -> str:
         """How long fitting will take, in words."""
+        return self._time(command_line=False)
+
+    def _time(self, *, command_line: bool) -> str:
         kept = len(self.columns) - len(self.left_out)
         seconds = SECONDS_A_CELL * self.rows * kept
         first = "within seconds" if seconds < 10 else f"after about {seconds:.0f} s"
-        return (
-            f"a first model {first}, then better ones until the time is up (at most 2 minutes unless you say otherwise)"
-        )
+        minutes = QUICK_MINUTES if command_line and self.rows * len(self.columns) < FEW_CELLS else MINUTES
+        limit = f"{minutes:g} minutes" if minutes > 1 else f"{60 * minutes:g} seconds"
+        return f"a first model {first}, then better ones until the time is up (at most {limit} by default)"
 
     def summary(self) -> str:
         """One line: how many rows, and how many columns of which kind."""
@@ -164,10 +168,10 @@ class Look:
             below = [hints.for_commands(line) for line in below] if command_line else below
             lines += [f"  {'':<{width}}    {line}" for line in below]
         if any(column.kind and " .. " in column.shown for column in self.columns):
-            lines.append("(numbers and times are shown as least .. middle .. greatest value)")
+            lines.append("(numbers and times are shown as minimum .. median .. maximum)")
         if self.repeated_rows:
-            lines.append(f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept")
-        lines.append(f"to fit: {self.time}")
+            lines.append(f"{self.repeated_rows:,} rows repeat an earlier one in every column that is kept")
+        lines.append(f"to fit: {self._time(command_line=command_line)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -185,7 +189,7 @@ class Look:
         names = ("column", "taken for", "", "values", "missing", "look at")
         parts = [html.table(names, rows, numeric=(4,)), html.remark(f"To fit: {self.time}.")]
         if self.repeated_rows:
-            said = f"{self.repeated_rows:,} rows are the same as an earlier one in every column that is kept."
+            said = f"{self.repeated_rows:,} rows repeat an earlier one in every column that is kept."
             parts.insert(1, html.remark(said))
         return html.titled(self.summary(), *parts)
 
@@ -221,18 +225,22 @@ def look(
     table, found = understand_table(frame_or_file(frame, missing), kinds, missing, drop, bounds, levels)
     marks = tuple(str(mark) for mark in missing)
     looks: list[ColumnLook] = []
-    cells: dict[str, tuple[Variable, Numbers, Mask]] = {}
+    beginnings: dict[str, tuple[Variable, Numbers, Mask]] = {}
+    repeats = oddities.Repeats(len(table))
     for each in found:
         column, values, known = _looked_at(each, table[each.name], marks)
         looks.append(column)
         if each.variable is not None:
-            cells[each.name] = each.variable, values, known
-    said: dict[str, str] = dict(oddities.copies(cells))
+            # Not all cells, which would be the table in memory once more.
+            first = oddities.ROWS_COMPARED
+            beginnings[each.name] = each.variable, values[:first].copy(), known[:first].copy()
+            repeats.see(values)
+    said: dict[str, str] = dict(oddities.copies(beginnings))
     looks = [
         column if column.name not in said else _with(column, said[column.name], hints.drop(column.name))
         for column in looks
     ]
-    return Look(len(table), tuple(looks), int(_repeated(cells, len(table))))
+    return Look(len(table), tuple(looks), repeats.count)
 
 
 def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[ColumnLook, Numbers, Mask]:
@@ -260,10 +268,12 @@ def _looked_at(read: Understood, column: Series, marks: Sequence[str]) -> tuple[
     else:
         known = _numbers(variable, column, missing)
         values[~missing] = known
-        low, middle, high = float(known.min()), float(np.quantile(known, 0.5, method="nearest")), float(known.max())
+        known.sort()  # all that follows is quick then
+        low, middle, high = (float(np.quantile(known, level, method="nearest")) for level in (0, 0.5, 1))
         shown = " .. ".join(_written(variable, value) for value in (low, middle, high))
         heights = tuple(np.histogram(known, BINS)[0].astype(float).tolist()) if high > low else ()
-        seen, counts = np.unique(known, return_counts=True)
+        first = np.flatnonzero(np.append(True, known[1:] != known[:-1]))
+        seen, counts = known[first], np.diff(np.append(first, len(known)))
         count = len(seen)
         if variable.kind is Kind.DATETIME:
             odd += oddities.about_times(known)
@@ -312,14 +322,3 @@ def _with(column: ColumnLook, finding: str, remedy: str) -> ColumnLook:
 
 def _share(share: float) -> str:
     return "under 1%" if share < 0.005 else f"{share:.0%}"
-
-
-def _repeated(cells: Mapping[str, tuple[Variable, Numbers, Mask]], rows: int) -> int:
-    """How many rows equal an earlier one in all columns that are learned from."""
-    if not cells or rows < 2:
-        return 0
-    mixed = np.zeros(rows, dtype=np.uint64)
-    for _, values, known in cells.values():
-        cell = pd.util.hash_array(np.where(known, values, np.nan))
-        mixed = mixed * np.uint64(1_000_003) ^ cell
-    return rows - len(np.unique(mixed))

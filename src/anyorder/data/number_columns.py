@@ -49,7 +49,7 @@ def number_variable(
         kind = Kind.ATOMS if atoms else Kind.INTEGER if whole else Kind.CONTINUOUS
     spikes = _spikes(seen, counts, declared=kind is Kind.SPIKED) if kind is not Kind.ATOMS else ()
     if kind is Kind.SPIKED and not spikes:
-        raise UserError(f"column {name!r} holds no number twice, so it has no atoms; it is continuous, not spiked")
+        raise UserError(f"no number occurs twice in column {name!r}, so it is continuous, not spiked")
     limits = _limits(seen, counts) if forced is None and kind is not Kind.ATOMS else (None, None)
     if forced is None and kind is Kind.CONTINUOUS:
         spikes = tuple(sorted({*spikes, *(end for end in limits if end is not None)}))
@@ -62,7 +62,7 @@ def number_variable(
             name,
             column,
             row,
-            f"expected a whole number below 2**52, got {plain(column.iloc[row])!r}; not an integer column",
+            f"expected a whole number below 2**52, got {plain(column.iloc[row])!r}, so this is not an integer column",
         )
     dtype, form = _number_form(column, missing)
     if kind is not Kind.ATOMS:
@@ -76,7 +76,7 @@ def number_variable(
         return Variable(name, kind, dtype=dtype, form=form, atoms=spikes, bounds=bounds, step=step, notation=notation)
     if len(seen) > MOST_LEVELS:
         raise UserError(
-            f"column {name!r} has {len(seen)} different numbers, too many for atoms (at most {MOST_LEVELS})"
+            f"column {name!r} has {len(seen)} different numbers, too many for the kind 'atoms' (at most {MOST_LEVELS})"
         )
     as_whole = whole and pd.api.types.pandas_dtype(dtype).kind != "f"
     levels: tuple[Level, ...] = tuple(int(level) if as_whole else float(level) for level in seen)

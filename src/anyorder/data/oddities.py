@@ -50,9 +50,9 @@ def about_numbers(variable: Variable, values: Numbers, seen: Numbers, counts: ND
         far &= (logs > high + FAR / 3 * (high - low)) | (logs < low - FAR / 3 * (high - low))
     if 0 < far.sum() <= 0.01 * len(values):
         worst = values[far][np.argmax(np.abs(values[far] - middle))]
-        count = int(far.sum())
-        cells = "one number lies" if count == 1 else f"{count} numbers lie"
-        yield f"{cells} far outside the rest, such as {written(variable, float(worst))}"
+        count, example = int(far.sum()), written(variable, float(worst))
+        one = f"one number lies far outside the rest: {example}"
+        yield one if count == 1 else f"{count} numbers lie far outside the rest, such as {example}"
 
 
 def _codes(seen: Numbers, counts: NDArray[np.intp]) -> str:
@@ -65,7 +65,7 @@ def _codes(seen: Numbers, counts: NDArray[np.intp]) -> str:
         negative = end < 0 and rest.min() >= 0
         if negative or gap > 0.5 * float(rest.max() - rest.min()):
             remedy = hints.missing(f"{end:g}")
-            return f"{end:g} occurs {count} times, apart from all others: if it stands for unknown, use {remedy}"
+            return f"{end:g} occurs {count} times, far from all other numbers: if it means unknown, use {remedy}"
     return ""
 
 
@@ -84,7 +84,7 @@ def about_levels(variable: Variable, counts: Mapping[object, int]) -> Iterator[s
         yield f"{which} {'are taken for' if one else 'look like'} one level in different spellings{more}"
     unknown = [text for text in texts if text.strip().casefold() in MARKS]
     if unknown and variable.kind is not Kind.ORDINAL:
-        yield f"{unknown[0]!r} is kept as a level: if it stands for unknown, use {hints.missing(unknown[0])}"
+        yield f"{unknown[0]!r} is kept as a level: if it means unknown, use {hints.missing(unknown[0])}"
     once = sum(count == 1 for count in counts.values())
     if variable.kind is Kind.CATEGORICAL and len(counts) > 20 and once > 0.5 * len(counts):
         yield f"{once} of its {len(counts)} levels occur only once"
@@ -101,7 +101,32 @@ def about_times(days: Numbers) -> Iterator[str]:
         day = float(pd.Timestamp(text).toordinal() - pd.Timestamp(0).toordinal()) if text[0] != "9" else 2_932_896.0
         count = int((np.floor(days) == day).sum())
         if count >= 2 and count < 0.5 * len(days):
-            yield f"{text} occurs {count} times: a date that programs write for none?"
+            yield f"{text} occurs {count} times: is it a placeholder for a missing date?"
+
+
+class Repeats:
+    """How many rows equal an earlier one, found column by column.
+
+    A row that no other equals in the columns seen so far is of no interest in the others. So the rows are soon few.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = np.arange(rows)
+        self._hashes = np.zeros(rows, dtype=np.uint64)
+        self._columns = 0
+
+    def see(self, values: Numbers) -> None:
+        """Take one column more, NaN where it is unknown."""
+        self._columns += 1
+        self._hashes = self._hashes * np.uint64(1_000_003) ^ pd.util.hash_array(values[self._rows])
+        if self._columns.bit_count() == 1:  # after 1, 2, 4, 8 columns: not each time, where all rows are alike
+            alike = pd.Series(self._hashes).duplicated(keep=False).to_numpy()
+            self._rows, self._hashes = self._rows[alike], self._hashes[alike]
+
+    @property
+    def count(self) -> int:
+        """The number of rows that are the same as an earlier one in all columns that were seen."""
+        return int(pd.Series(self._hashes).duplicated().sum()) if self._columns else 0
 
 
 def copies(cells: Mapping[str, tuple[Variable, Numbers, Mask]]) -> Iterator[tuple[str, str]]:
@@ -144,7 +169,7 @@ def _relation(variable: Variable, values: Numbers, name: str, other: Variable, t
             return f"repeats {name!r}"
         if abs(_correlation(values, same)) > 1 - 1e-6:
             return f"is {name!r} in another unit"
-    return f"says the same as {name!r}"
+    return f"carries the same information as {name!r}"
 
 
 def _pattern(values: Numbers, known: Mask) -> bytes:

@@ -74,7 +74,7 @@ def fetch(origin: Origin, folder: Path | None = None, *, show: bool = True, time
     target = (where or folder or cache_folder()) / origin.file
     if where is not None:
         if (wrong := _wrong_checksum(target, origin)) is not None:
-            raise UserError(f"{str(target)!r} {wrong}; delete it to fetch it anew")
+            raise UserError(f"{str(target)!r} {wrong}; delete it to fetch it again")
         return target
     by_hand = f"fetch it by hand, put it at {str(target)!r}, or name the folder that has it in ${VARIABLE}"
     if not origin.checksum.startswith("sha256:"):

@@ -50,7 +50,7 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
     ``colour``: three channels or one; three if any picture has colour, where that is not said.
     """
     if not folder.is_dir():
-        raise UserError(f"no folder {str(folder)!r}")
+        raise UserError(f"no such folder: {str(folder)!r}")
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     refused: dict[str, str] = {}
     notes: dict[str, str] = {}
@@ -100,7 +100,7 @@ def read_folder(folder: Path, *, size: tuple[int, int] | None = None, colour: bo
         names.append(name)
     if not names:
         shown = "; ".join(f"{name}: {why}" for name, why in list(refused.items())[:3])
-        raise UserError(f"no picture of {str(folder)!r} can be used ({shown or 'it has no files'})")
+        raise UserError(f"no picture in {str(folder)!r} can be used ({shown or 'it has no files'})")
     return Folder(array[: len(names)], tuple(names), notes, refused)
 
 
@@ -113,8 +113,8 @@ def _most_frequent(folder: Path, sizes: Collection[tuple[int, int]], channels: i
     amount = len(sizes) * height * width * channels
     if amount > MOST_BYTES:
         raise UserError(
-            f"the pictures of {str(folder)!r} take {amount / 1e9:.1f} GB at {height} x {width} pixels, their most "
-            "frequent size: say to which one they should be scaled (--size, such as 64x64)"
+            f"the pictures in {str(folder)!r} take {amount / 1e9:.1f} GB at {height} x {width} pixels, their most "
+            "frequent size: choose the size that they are scaled to (--size, such as 64x64)"
         )
     return height, width
 
@@ -128,7 +128,7 @@ def _reading(path: Path) -> Iterator[None]:
     except UserError:
         raise
     except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
+        raise UserError(f"no such file: {str(path)!r}") from None
     except Exception as error:
         # Not a list of classes: the readers of some formats raise nearly anything for a damaged file.
         raise UserError(f"cannot be read as a picture: {first_line(error)}") from error
@@ -224,7 +224,7 @@ def _plain(picture: Any) -> tuple[Any, str]:
     if picture.mode == "1":
         picture = picture.convert("L")
     if picture.mode not in ("L", "RGB"):
-        raise UserError(f"the mode {picture.mode} is not known; save it as RGB or grey")
+        raise UserError(f"the colour mode {picture.mode} is not supported; save it as RGB or grey")
     if picture.mode == "RGB" and _is_grey(picture):
         picture = picture.convert("L")
     return picture, ", ".join(said)

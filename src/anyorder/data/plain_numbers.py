@@ -22,6 +22,7 @@ except ImportError:  # it is optional
 WHOLE = r"^-?(?:0|[1-9][0-9]{0,17})$"
 PADDED = rf"^(?:{LEADING_ZERO})"
 LONG = r"^[+-]?[0-9]{17,}$"
+FEW = 100
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,21 @@ def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
         cells = cells.filter(compute.invert(missing))
     if not len(cells):
         return None
-    if compute.all(compute.match_substring_regex(cells, WHOLE)).as_py():
-        long = compute.max(compute.binary_length(cells)).as_py() >= 17
+    long = compute.max(compute.binary_length(cells)).as_py() >= 17
+    if _all(cells[:FEW], WHOLE) and _all(cells, WHOLE):  # most columns that fail do so at once
         return None if long and _any(cells, LONG) else PlainNumbers(True, unknown)
     try:
         numbers = cells.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         return None
-    if np.isnan(numbers).any() or not np.isfinite(numbers).any() or _any(cells, PADDED) or _any(cells, LONG):
+    if np.isnan(numbers).any() or not np.isfinite(numbers).any():
         return None
-    return PlainNumbers(False, unknown)
+    zeros = any(compute.any(compute.starts_with(cells, begin)).as_py() for begin in ("0", "-0", "+0"))
+    return None if (zeros and _any(cells, PADDED)) or (long and _any(cells, LONG)) else PlainNumbers(False, unknown)
+
+
+def _all(cells: pyarrow.Array, pattern: str) -> bool:
+    return bool(pyarrow.compute.all(pyarrow.compute.match_substring_regex(cells, pattern)).as_py())
 
 
 def _any(cells: pyarrow.Array, pattern: str) -> bool:

@@ -54,10 +54,12 @@ class Said:
             delimiter = SIGNS.get(delimiter, delimiter)
             if delimiter != SPACES and (len(delimiter) != 1 or delimiter in "\r\n\"'\0"):
                 raise UserError(
-                    f"a delimiter is one character, such as ';', or {SPACES!r} for spaces, got {delimiter!r}"
+                    f"a delimiter must be one character, such as ';', or {SPACES!r} for spaces, got {delimiter!r}"
                 )
         if rows not in (None, "all"):
-            raise UserError(f"rows can be 'all' (totals, footnotes and repeated names are kept), got {rows!r}")
+            raise UserError(
+                f"rows must be 'all' (totals, footnotes and repeated names are kept) or left out, got {rows!r}"
+            )
         return cls(delimiter, encoding, None if header is None else _lines(header), rows == "all", sheet)
 
     def or_else(self, other: Said) -> Said:
@@ -77,7 +79,7 @@ def _lines(header: int | str) -> tuple[int, int]:
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (-1, -1)
     if first < 0 or last < first or last - first > 9 or (first == 0 and last > 0):
         raise UserError(
-            "header is the line of the column names, counted from 1 ('3', or '3-4' for two), or 0 for none; "
+            "header must be the line of the column names, counted from 1 ('3', or '3-4' for two), or 0 for none; "
             f"got {header!r}"
         )
     return first, last
@@ -112,10 +114,10 @@ def bare_name(path: str | os.PathLike[str]) -> str:
 def _parsed(name: str, text: str) -> Said:
     if not re.match(rf"(?:{'|'.join(NAMES)})=", text):
         if not text or re.match(r"\w+=", text):
-            raise UserError(f"{name!r}: behind # stands one of {', '.join(f'{one}=' for one in NAMES)}, got {text!r}")
+            raise UserError(f"{name!r}: after # expected one of {', '.join(f'{one}=' for one in NAMES)}, got {text!r}")
         return Said(sheet=text)
     parts = re.split(rf",(?=(?:{'|'.join(NAMES)})=)", text)
     pairs = dict(part.split("=", 1) for part in parts)
     if len(pairs) < len(parts):
-        raise UserError(f"{name!r}: something is said twice behind #: {text!r}")
+        raise UserError(f"{name!r}: an option is given twice after #: {text!r}")
     return Said.of(**pairs)

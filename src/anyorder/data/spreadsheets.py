@@ -69,7 +69,7 @@ def _chosen(names: Sequence[str], said: str | None, file: Path, say: Say) -> str
         raise UserError(f"{source} has no sheets")
     if len(names) > 1:
         way = way_to(str(file), Said())
-        say(f"{source} has the sheets {listed}; {names[0]!r} is read. For another, say {way(names[1])}")
+        say(f"{source} has the sheets {listed}; {names[0]!r} is read. For another one, use {way(names[1])}")
     return names[0]
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from anyorder.data.dialect import SPACES, Dialect, newline_of, quoted_of
 from anyorder.data.encodings import BLOCK, Opener, not_text, scan
 from anyorder.data.endings import amount, find_ending, is_total
 from anyorder.data.layout import Row, fields, find_head, first_rows, text_columns
+from anyorder.data.plain_pieces import NotPlainError, can_be_plain, plain_pieces
 from anyorder.data.said import Said, Way
 from anyorder.data.sniffing import sniff
 from anyorder.errors import UserError
@@ -25,6 +26,9 @@ from anyorder.variables.cells import NUMBER
 
 Say = Callable[[str], None]
 """Takes a notice."""
+Result = TypeVar("Result")
+Numbers = Mapping[str, tuple[str, list[str]]]
+"""The columns that are read as numbers, the dtype of each and its texts for missing cells."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,12 @@ class TableText:
         self.lines = io.StringIO(self.scan.head, newline="").readlines()
         cut = len(self.scan.head) < self.scan.length
         if self.scan.notice:
-            say(f"{self.scan.notice}name the encoding, as in {self.way('encoding=cp1250')}")
+            say(f"{self.scan.notice}give the encoding, as in {self.way('encoding=cp1250')}")
         # What was skipped before the lines that are looked at: Excel's own line, and lines that somebody said to skip.
         self.skipped = self._skip()
         lines = self.lines[self.skipped :]
         if not any(line.strip() for line in lines):
-            raise UserError(f"{source} ends before its column names, which were expected in line {self.skipped + 1}")
+            raise UserError(f"{source} ends before its column names, which were expected on line {self.skipped + 1}")
         try:
             self.delimiter, self.quote = self._signs or sniff(lines, said.delimiter)
             rows = first_rows(lines, self.delimiter, self.quote, cut=cut)
@@ -69,6 +73,8 @@ class TableText:
         self.begin = sum(map(len, self.lines[: self.head.line]))
         self.end = self.scan.length
         self.headers = [] if said.every_row else self._repeatable()
+        self.plain = can_be_plain(self.head.names, self.delimiter, self.quote)  # until it proves not to be
+        self.plain_until = self.begin  # so far it has proved to be
 
     def _skip(self) -> int:
         self._signs: tuple[str, str] | None = None
@@ -130,7 +136,8 @@ class TableText:
             sums: dict[int, float] = {}
 
             def summed(columns: Sequence[int]) -> Mapping[int, float]:
-                sums.update(self._sums(rows, [column for column in columns if column not in sums]))
+                more = [column for column in columns if column not in sums]
+                sums.update(self.reading(lambda: self._sums(rows, more)))
                 return sums
 
             if self.end <= self.begin or not all(is_total(row, texts, summed) for row in found.totals):
@@ -147,8 +154,16 @@ class TableText:
                 say(
                     f"{self.source}: {lines} at the end ({str(rows_out[0])[:60]!r}) "
                     f"{'was' if first == last else 'were'} taken for {what} and skipped; "
-                    f"to have every line as a row, say {self.way('rows=all')}"
+                    f"to keep every line as a row, use {self.way('rows=all')}"
                 )
+
+    def reading(self, work: Callable[[], Result]) -> Result:
+        """What ``work`` makes of the pieces; done once more, with pandas, where the text proves not to be plain."""
+        try:
+            return work()
+        except NotPlainError:
+            self.plain = False
+            return work()
 
     def _sums(self, rows: int, columns: Sequence[int]) -> dict[int, float]:
         found = dict.fromkeys(columns, 0.0)
@@ -175,45 +190,53 @@ class TableText:
         self,
         rows: int,
         headers: list[int] | None = None,
-        numbers: Mapping[str, tuple[str, list[str]]] | None = None,
+        numbers: Numbers | None = None,
     ) -> Iterator[pd.DataFrame]:
         """Every cell as text; lines of another length than the names' are refused, not padded or cut.
 
         ``headers``: takes the numbers of the rows before which the names are repeated. ``numbers``: columns that are
         read as numbers, the dtype of each and its texts for missing cells.
         """
-        numbers = numbers or {}
-        names = self.head.names
         done = 0
+        with self.opened() as lines:
+            for piece in (self._quickly if self.plain else self._parsed)(lines, rows, numbers or {}):
+                repeated = self._repeated(piece)
+                if len(repeated):
+                    piece = piece.drop(index=piece.index[repeated])
+                    if headers is not None:
+                        headers += (done + repeated - np.arange(len(repeated))).tolist()
+                done += len(piece)
+                yield piece
+
+    def _quickly(self, lines: _Part, rows: int, numbers: Numbers) -> Iterator[pd.DataFrame]:
+        names, checked = self.head.names, self.plain_until >= self.end
+        yield from plain_pieces(lines, names, self.delimiter, self.quote, rows, numbers, checked=checked)
+        self.plain_until = max(self.plain_until, self.end)
+
+    def _parsed(self, lines: _Part, rows: int, numbers: Numbers) -> Iterator[pd.DataFrame]:
+        names = self.head.names
         try:
-            with self.opened() as lines:
-                pieces = pd.read_csv(
-                    lines,
-                    sep=self.delimiter,
-                    quotechar=self.quote,
-                    header=None,
-                    names=names,
-                    dtype={name: numbers[name][0] if name in numbers else "str" for name in names},
-                    index_col=False,
-                    keep_default_na=False,
-                    na_values={name: texts for name, (_, texts) in numbers.items()},
-                    **_EXACT,
-                    skipinitialspace=True,
-                    skip_blank_lines=len(names) > 1,
-                    chunksize=rows,
-                )
-                while True:
-                    with warnings_set("error", pd.errors.ParserWarning):  # "loss of data": a line is too long
-                        piece = next(pieces, None)
-                    if piece is None:
-                        return
-                    repeated = self._repeated(piece)
-                    if len(repeated):
-                        piece = piece.drop(index=piece.index[repeated])
-                        if headers is not None:
-                            headers += (done + repeated - np.arange(len(repeated))).tolist()
-                    done += len(piece)
-                    yield piece
+            pieces = pd.read_csv(
+                lines,
+                sep=self.delimiter,
+                quotechar=self.quote,
+                header=None,
+                names=names,
+                dtype={name: numbers[name][0] if name in numbers else "str" for name in names},
+                index_col=False,
+                keep_default_na=False,
+                na_values={name: texts for name, (_, texts) in numbers.items()},
+                **_EXACT,
+                skipinitialspace=True,
+                skip_blank_lines=len(names) > 1,
+                chunksize=rows,
+            )
+            while True:
+                with warnings_set("error", pd.errors.ParserWarning):  # "loss of data": a line is too long
+                    piece = next(pieces, None)
+                if piece is None:
+                    return
+                yield piece
         except pd.errors.EmptyDataError:
             return
         except pd.errors.ParserWarning:
@@ -239,10 +262,11 @@ class TableText:
         if len(self.head.names) == 1:
             sign = "semicolon" if self.delimiter == "," else "comma"
             return (
-                f"if {self.delimiter!r} is no delimiter here, say another one, as in {self.way(f'delimiter={sign}')}; "
-                f"if the names are in another line, say in which, as in {self.way('header=2')}"
+                f"if {self.delimiter!r} is not the delimiter, give the right one, as in "
+                f"{self.way(f'delimiter={sign}')}; "
+                f"if the names are on another line, give it, as in {self.way('header=2')}"
             )
-        return f"mend it ({why}); if the names are in another line, say in which, as in {self.way('header=2')}"
+        return f"correct it ({why}); if the names are on another line, give it, as in {self.way('header=2')}"
 
     def has_fields(self, rows: int) -> bool:
         """Whether so many rows surely have all their fields: no line has more, so it is enough to count delimiters."""
@@ -269,7 +293,7 @@ class TableText:
                         continue
                     why = _REASONS["fewer" if len(cells) < least else "more"]
                     raise UserError(
-                        f"{self.source}: line {number + self.head.line} has {_count(len(cells), 'field')}, and there "
+                        f"{self.source}: line {number + self.head.line} has {_count(len(cells), 'field')}, but there "
                         f"{'is' if width == 1 else 'are'} {_count(width, 'column name')}: {self._advice(why)}"
                     )
             except csv.Error as error:

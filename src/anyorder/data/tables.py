@@ -60,7 +60,7 @@ def prepare(
     left_out = [each for each in found if each.variable is None]
     if not variables:
         if all(each.why == EMPTY for each in left_out):
-            raise UserError("every cell of the table is missing; nothing to learn from")
+            raise UserError("every cell of the table is missing, so there is nothing to learn from")
         said = "; ".join(f"{each.name!r}: {each.why}" for each in left_out[:5])
         raise UserError(f"there is no column to learn from ({said}); keep one with {left_out[0].remedy}")
     for each in found:
@@ -96,7 +96,7 @@ def understand_table(
         ("levels", levels, {"pain": ["none", "some", "much"]}),
     ):
         if given is not None and not isinstance(given, Mapping):
-            raise UserError(f"{option} must be a mapping by column, such as {example}; got {given!r}")
+            raise UserError(f"{option} must be a mapping from column names, such as {example}; got {given!r}")
     limits = {str(name): _bounds(str(name), given) for name, given in (bounds or {}).items()}
     orders = {str(name): _order(str(name), given) for name, given in (levels or {}).items()}
     for option, names in (("kinds", list(chosen)), ("drop", drop), ("bounds", list(limits)), ("levels", list(orders))):
@@ -105,7 +105,9 @@ def understand_table(
                 raise UserError(f"{option}: no column {name!r}; {nearest(name, table.columns)}")
     kept = table.drop(columns=drop)
     if not len(kept) or not len(kept.columns):
-        raise UserError(f"the table is empty: {len(kept)} rows and {len(kept.columns)} columns; nothing to learn from")
+        raise UserError(
+            f"the table is empty: {len(kept)} rows and {len(kept.columns)} columns, so there is nothing to learn from"
+        )
     marks = tuple(dict.fromkeys(str(mark) for mark in missing))
     written_so = Dialect.of(table).decimal == ","
     comma = written_so or _has_decimal_commas(kept)
@@ -138,7 +140,7 @@ def lines_about(column: Understood) -> list[str]:
     if column.variable is None:
         keep = f"; keep it with {column.remedy}" if column.remedy else ""
         return [f"left out of the model: {column.name!r} ({column.why}{keep})"]
-    change = f"; to have it otherwise: {column.remedy}" if column.remedy else ""
+    change = f"; to change this: {column.remedy}" if column.remedy else ""
     return [f"column {column.name!r}: {doubt}{change}" for doubt in column.doubts]
 
 
@@ -161,20 +163,22 @@ def _kind(name: str, given: object) -> tuple[Kind, str]:
     word, _, form = str(given).strip().partition(" ")
     if str(given) in FREE_TEXT:
         raise UserError(
-            f"column {name!r} cannot be {str(given)!r}: nothing is learned from free text; it is left out by itself or "
+            f"column {name!r} cannot be {str(given)!r}: nothing is learned from free text; it is left out anyway, or "
             f"with drop=[{name!r}]"
         )
     kind, form = Kind.read(word), form.strip()
     if form and kind.has_levels:
-        raise UserError(f"column {name!r}: a form ({form}) goes with datetime or a number, not {kind.value}")
+        raise UserError(
+            f"column {name!r}: a format ({form}) can follow datetime or a kind of numbers, not {kind.value}"
+        )
     if form and kind is Kind.DATETIME and "%" not in form:
-        raise UserError(f"column {name!r}: expected a form of times such as %d/%m/%Y, got {form!r}")
+        raise UserError(f"column {name!r}: expected a time format such as %d/%m/%Y, got {form!r}")
     return kind, form
 
 
 def _order(name: str, given: Any) -> tuple[object, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) < 2:
-        raise UserError(f"levels of {name!r} must be a list from the least to the greatest, got {given!r}")
+        raise UserError(f"levels of {name!r} must be a list from the lowest to the highest, got {given!r}")
     return tuple(given)
 
 
@@ -184,7 +188,9 @@ def _with_bounds(variable: Variable, bounds: Bounds) -> Variable:
         low, high = (-np.inf if bounds[0] is None else bounds[0]), (np.inf if bounds[1] is None else bounds[1])
         wrong = [level for level in variable.levels if not low <= float(level) <= high]
         if wrong:
-            raise UserError(f"column {variable.name!r} holds {wrong[0]}, outside the bounds {bounds} declared for it")
+            raise UserError(
+                f"column {variable.name!r} contains {wrong[0]}, which is outside the bounds {bounds} declared for it"
+            )
         return variable
     return replace(variable, bounds=bounds, declared=bounds != (None, None))
 

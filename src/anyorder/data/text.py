@@ -107,7 +107,7 @@ class Windows:
     def __post_init__(self) -> None:
         if len(self.codes) < self.length:
             raise UserError(
-                f"a window of {self.length} characters needs at least as long a corpus, got {len(self.codes)}; "
+                f"the text must be at least as long as a window of {self.length} characters, got {len(self.codes)}; "
                 "make length smaller or give more text"
             )
 
@@ -138,7 +138,9 @@ def read_corpus(source: Any) -> str:
         return _read(source)
     if isinstance(source, str):
         if len(source) < 256 and "\n" not in source and Path(source).is_file():
-            raise UserError(f"{source!r} is taken for the text itself; for the file of that name give a pathlib.Path")
+            raise UserError(
+                f"{source!r} is taken as the text itself; to read the file of that name, give a pathlib.Path"
+            )
         return source
     if isinstance(source, Sequence) and all(isinstance(part, str) for part in source):
         return "\n".join(source)
@@ -149,7 +151,7 @@ def _read(path: Path) -> str:
     try:
         return read_bytes(path).decode("utf-8")  # line ends stay as they are
     except FileNotFoundError:
-        raise UserError(f"no file {str(path)!r}") from None
+        raise UserError(f"no such file: {str(path)!r}") from None
     except OSError as error:
         raise UserError(f"cannot read {str(path)!r}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

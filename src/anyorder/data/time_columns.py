@@ -32,7 +32,12 @@ def time_variable(name: str, column: Series, missing: Mask, *, declared: bool, f
         form = "date"
     if zone and is_text(column) and not all(has_zone(cell) for cell in known):
         naive = int(np.flatnonzero(~missing)[[has_zone(cell) for cell in known].index(False)])
-        refuse(name, column, naive, "the time has no time zone, but others have one; give one to all or to none")
+        refuse(
+            name,
+            column,
+            naive,
+            "this time has no time zone, but others in the column have one; give one to all or to none",
+        )
     read = times(column, missing, name, zone, form)[~missing]
     instants = ticks(read)
     if len(np.unique(instants)) == 1 and not declared:

@@ -52,7 +52,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     ending = path.suffix.lower()
     mode = path.stat().st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-        raise UserError(f"cannot read {str(path)!r}: it is a device, which may never end; a file was expected")
+        raise UserError(f"cannot read {str(path)!r}: it is a device, which may never end; expected a file")
     with ExitStack() as stack:
         file = stack.enter_context(path.open("rb"))
         if ending not in ENDINGS:
@@ -82,7 +82,9 @@ def _unpacker(file: BinaryIO, path: Path, ending: str) -> IO[bytes]:
     archive = zipfile.ZipFile(file)
     files = [name for name in archive.namelist() if not name.endswith("/")]
     if len(files) != 1:
-        raise UserError(f"{str(path)!r} holds {len(files)} files, one was expected: unpack it and name that one")
+        raise UserError(
+            f"{str(path)!r} contains {len(files)} files, but one was expected: unpack it and name the one you want"
+        )
     return archive.open(files[0])
 
 
@@ -113,4 +115,4 @@ class _Bounded(io.RawIOBase):
 
 def _damaged(path: Path, error: BaseException) -> UserError:
     kind = path.suffix.lower().removeprefix(".").replace("gz", "gzip")
-    return UserError(f"cannot read {str(path)!r}: not a whole {kind} file that can be read ({first_line(error)})")
+    return UserError(f"cannot read {str(path)!r}: it is damaged or not a {kind} file ({first_line(error)})")

@@ -44,7 +44,7 @@ class FitOptions:
         kind = networks.of(self.network)
         if not kind.trainable:
             others = [name for name in networks.names() if networks.get(name).trainable]
-            raise UserError(f"the network {kind.name!r} is not trained; choose one that is: {', '.join(others)}")
+            raise UserError(f"the network {kind.name!r} cannot be trained here; choose one of: {', '.join(others)}")
 
     @classmethod
     def read(cls, given: Mapping[str, Any] | None, *, minutes: float | None = None, **said: Any) -> Self:

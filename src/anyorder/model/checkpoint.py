@@ -111,13 +111,15 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], header: dict[str, Any]
 def read_tensors(path: Path, *, signed_by: str | Path | None = None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Read what :func:`write_tensors` wrote; anything else is refused by name."""
     if not os.path.isfile(path):  # also of a name that is too long
-        raise UserError(f"no file {path}; check the name, or fit a model first")
+        raise UserError(f"no such file: {path}; check the name, or fit a model first")
     with reading(str(path)):
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             header_end(file.read(LENGTH), size)
             if COPIES * size > (memory := machine_memory()):
-                raise UserError(f"its {size} bytes take {COPIES} times as many to load, and this machine has {memory}")
+                raise UserError(
+                    f"loading its {size} bytes takes {COPIES} times as much memory, but this machine has {memory} bytes"
+                )
             file.seek(0)
             # Read whole and not mapped: a mapped file that is overwritten in place takes the process down with it.
             data = file.read(size)

@@ -124,7 +124,9 @@ def grouped(chain: Chain, calls: int | Budget | None, channels: int = 1) -> tupl
         known = int(chain.evidence.sum(dim=1).min()) if chain.batch else 0
         return chain, call_starts(calls, chain.steps, known)
     if isinstance(calls, Budget):
-        raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of calls")
+        raise UserError(
+            "a measured budget works only for grey pictures or with variables='channels'; give a number of calls"
+        )
     pixels = chain.order.unflatten(1, (-1, channels))
     count = pixels.shape[1]
     starts = call_starts(calls, count)
@@ -185,12 +187,12 @@ def sampler_for(
         raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
     temperature = positive("temperature", temperature)
     if isinstance(calls, Budget) and order == "confidence":
-        raise UserError(f"a measured budget belongs to the model's own order; give the number of {noun}")
+        raise UserError(f"a measured budget works only with order='model'; give the number of {noun}")
     calls = check_calls(model, calls, noun)
     if order == "model":
         return InGroups(calls, temperature)
     if model.channels_in_turn > 1:
-        raise UserError("order='confidence' is for grey pictures, or for channels as variables")
+        raise UserError("order='confidence' works only for grey pictures or with variables='channels'")
     assert not isinstance(calls, Budget)
     return ByConfidence(calls, temperature)
 

@@ -26,7 +26,7 @@ def leave_out(model: AnyOrderModel, fold: int) -> AnyOrderModel:
     """
     network = model.network
     if fold not in network.folds or fold < 0:
-        raise UserError(f"no part of this model has left out fold {fold!r:.80}; it was fitted in {folds(model)}")
+        raise UserError(f"no part of this model was fitted without fold {fold!r:.80}; it has {folds(model)} folds")
     kept = [number for number, own in enumerate(network.folds) if own == fold]
     return parts_alone(model, kept, len(network.folds))
 

@@ -33,7 +33,7 @@ def check_signature(data: bytes, path: Path, signed_by: str | Path) -> None:
     key_id, key = _public_key(signed_by)
     beside = path.with_name(path.name + ENDING)
     if not os.path.isfile(beside):
-        raise UserError(f"it has no signature {beside.name!r} beside it; sign it with: minisign -Sm {path.name}")
+        raise UserError(f"there is no signature {beside.name!r} next to it; sign it with: minisign -Sm {path.name}")
     found = _Signature.read(beside)
     if found.key_id != key_id:
         raise UserError(
@@ -41,7 +41,7 @@ def check_signature(data: bytes, path: Path, signed_by: str | Path) -> None:
         )
     message = data if found.algorithm == OF_FILE else hashlib.blake2b(data).digest()
     if not (_signs(key, found.own, message) and _signs(key, found.overall, found.own + found.comment.encode())):
-        raise UserError(f"it is not what {beside.name!r} signs: the file or the signature was changed")
+        raise UserError(f"it does not match its signature {beside.name!r}: the file or the signature was changed")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class _Signature:
             if sizes and algorithm in (OF_HASH, OF_FILE):
                 comment = lines[2].removeprefix(TRUSTED)
                 return cls(algorithm, first[2 : 2 + KEY_ID], first[2 + KEY_ID :], comment, overall)
-        raise UserError(f"{path} is no signature as minisign writes it; sign the model again")
+        raise UserError(f"{path} is not a signature of minisign; sign the model again")
 
 
 def _public_key(given: str | Path) -> tuple[bytes, bytes]:
@@ -72,7 +72,7 @@ def _public_key(given: str | Path) -> tuple[bytes, bytes]:
     path = checked_path(given)
     if isinstance(given, Path) or path.suffix == ".pub":
         if not os.path.isfile(path):
-            raise UserError(f"no file {path}; give minisign's public key, or the path of its .pub file")
+            raise UserError(f"no such file: {path}; give minisign's public key, or the path of its .pub file")
         text = (_lines(path) or [""])[-1]
     else:
         text = str(given).strip()

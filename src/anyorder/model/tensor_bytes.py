@@ -45,8 +45,8 @@ def check_description(description: dict[str, Any]) -> None:
     values = sum(words.count(sign) for sign in ",[{")
     if len(words) > ROOM * LONGEST_HEADER or values > ROOM * MOST_VALUES:
         raise UserError(
-            f"the model's description has {len(words)} bytes and {values} values, and a file that can be loaded holds "
-            f"{LONGEST_HEADER} and {MOST_VALUES} at most; fit fewer columns, or columns with fewer levels"
+            f"the description has {len(words)} bytes and {values} values, but a file that can be loaded holds at most "
+            f"{LONGEST_HEADER} and {MOST_VALUES}; fit fewer columns, or columns with fewer levels"
         )
 
 
@@ -67,7 +67,7 @@ def header_end(start: bytes, size: int) -> int:
     if size < LENGTH or end > size:
         raise UserError(f"{FOREIGN} (it ends before its header does); fit or copy it again")
     if end > LONGEST_HEADER:
-        raise UserError(f"its header has {end} bytes, and the longest one that is read {LONGEST_HEADER}")
+        raise UserError(f"its header has {end} bytes, but at most {LONGEST_HEADER} are read")
     return end
 
 

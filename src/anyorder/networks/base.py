@@ -184,7 +184,7 @@ class Network(nn.Module, ABC):
         """A view that shares all weights and answers every question in this masking mode; itself for None."""
         if mode is None:
             return self
-        raise UserError(f"the network {self.name!r} knows of no masking modes, got mode {mode}; leave it out")
+        raise UserError(f"the network {self.name!r} has no masking modes, got mode {mode}; leave it out")
 
     def prepare(self, values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"]) -> None:
         """Look at the rows to learn from once before training, if there is something to take from them at once."""

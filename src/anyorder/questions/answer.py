@@ -277,7 +277,7 @@ class Answer(ShownAnswer):
         0.0
         """
         if not inside(model, "[-inf, inf]"):
-            raise UserError(f"a model value is a number, got {model!r}")
+            raise UserError(f"expected a model value, which is a number, got {model!r}")
         at = torch.tensor([[float(model)]], dtype=torch.float64)
         return float(self._distribution.mass_at(at)[0, 0])
 
@@ -415,7 +415,9 @@ class Answer(ShownAnswer):
             return np.array([self._encoding.encode_value(self.variable.name, value)])
         model, known = self._encoding.encode_column(self.variable.name, value)
         if not known.all():
-            raise UserError(f"{self.variable.name!r}: expected values, but number {int(np.argmin(known))} is missing")
+            raise UserError(
+                f"{self.variable.name!r}: expected values, but the one at position {int(np.argmin(known))} is missing"
+            )
         return model
 
     def _cells(self, model: NDArray[np.float64]) -> NDArray[Any]:

@@ -62,7 +62,7 @@ class RowConditionals:
         for name, column in self._table.items():
             if column.dtype == object and (partial := next(filter(_is_partial, column), None)) is not None:
                 raise UserError(
-                    f"column {name!r} holds {partial!r}: a cell of a frame is a value or unknown; ask rows with "
+                    f"column {name!r} holds {partial!r}: a cell of a frame must be a value or unknown; ask rows with "
                     "ranges, sets or MISSING one by one, as in model.given(age=Between(30, 40))"
                 )
         self._values, self._known = model.encoding.encode(self._table, unseen, evidence=model.schema.names)
@@ -108,7 +108,7 @@ class RowConditionals:
         known_cells = self._known
         if self._known[:, index].any():
             warnings.warn(
-                f"{name!r} is a column of the rows as well; it is asked given their other cells",
+                f"{name!r} is asked, so its values in the given rows are ignored",
                 UserWarning,
                 stacklevel=2,
             )

@@ -26,7 +26,7 @@ def known_cells(schema: Schema, row: Any) -> dict[str, Any]:
     else:
         frame = as_pandas(row)
         if len(frame) != 1:
-            raise UserError(f"one case is expected: a mapping, or a frame of one row, got {len(frame)} rows")
+            raise UserError(f"expected one case (a mapping, or a frame with one row), got {len(frame)} rows")
         cells = dict(frame.iloc[0].items())
     ignored = {*schema.left_out, *schema.dropped}
     marks = {"", *(mark.strip() for mark in schema.missing)}

@@ -64,7 +64,7 @@ def _compared(encoding: Encoding, name: str, said: str) -> tuple[list[Comparison
     if looks.excluded:
         found = [Comparison(name, "!=", word) for word in looks.excluded if is_column(word)]
         if found and len(found) < len(looks.excluded):
-            raise UserError(f"{name!r} cannot be unequal to columns and values at once; ask about one of them")
+            raise UserError(f"{name!r} is compared by != with both a column and a value; ask about one of them")
         return found, None if found else said
     found = []
     if is_column(looks.low):

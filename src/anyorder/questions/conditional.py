@@ -253,7 +253,7 @@ class Conditional:
         index = self.model.schema.index(name)
         if index in self._known.values and name in self._of_row:
             warnings.warn(
-                f"{name!r} is known in this row ({_said(self.evidence[name])}); it is asked given the other cells",
+                f"{name!r} is asked, so its value in the given row ({_said(self.evidence[name])}) is ignored",
                 UserWarning,
                 stacklevel=3,
             )
@@ -355,9 +355,9 @@ class Conditional:
         for name in wanted:
             index = self.model.schema.index(name)
             if self._rules is not None and index in self._rules.columns:
-                raise UserError(f"rules speak of {name!r}; ask for the probability of a range of it instead")
+                raise UserError(f"{name!r} appears in a rule; ask for the probability of a range of it instead")
             if index in self.given_indices:
-                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
+                raise UserError(f"{name!r} is already given; to ask about it, leave it out of the evidence")
             if self.asked is not None and name not in self.asked:
                 raise UserError(f"{name!r} is not among the asked variables {list(self.asked)}")
 
@@ -434,7 +434,9 @@ class Conditional:
         ({'river': 'no'}, True)
         """
         if self._rules is not None:
-            raise UserError("the most probable completion is searched without rules; ask given(..., rules=[])")
+            raise UserError(
+                "the most probable completion cannot obey rules; ask without them, as in given(..., rules=[])"
+            )
         schema = self.model.schema
         wanted = names or self.asked or [variable.name for variable in schema.variables if not variable.indicates]
         asked = [index for index in (schema.index(name) for name in wanted) if names or index not in self._known.values]
@@ -442,7 +444,7 @@ class Conditional:
             if index in self._known.values:
                 raise UserError(f"{schema.names[index]!r} is given; ask for another variable")
         for index in self._known.regions.keys() - set(asked):
-            raise UserError(f"{schema.names[index]!r} is known as a range; ask for it too, or give one value")
+            raise UserError(f"{schema.names[index]!r} is given as a range; ask for it too, or give a single value")
         if not asked:
             raise UserError("nothing is left to complete: every variable is given")
         return completion(self.model, *self._row(), asked, self._known.regions)
@@ -474,7 +476,7 @@ class Conditional:
         True
         """
         if self.ranged:
-            raise UserError("the spread over orders is a question about exact evidence; this one has ranges or rules")
+            raise UserError("the spread over orders needs exact evidence; this evidence has ranges or rules")
         wanted = {**(values or {}), **more}
         self._check_wanted(wanted)
         return order_spread(self.model, *self._row(), wanted, orders=orders, seed=seed)

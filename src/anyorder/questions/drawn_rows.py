@@ -40,7 +40,9 @@ def draw_rows(
     query = Query(known.expand(n, -1), wanted.expand(n, -1))
     drawn = draws(model, rows.expand(n, -1), query, seed=seed, orders=usual_orders(model))
     if holes and not model.schema.pairs:
-        raise UserError("the model knows of no holes: fit a table that has some with missingness='joint'")
+        raise UserError(
+            "the model has not learned which cells are missing: fit a table that has some with missingness='joint'"
+        )
     if holes:
         blank_holes(model.schema, drawn, wanted[0].numpy())
     frame = model.encoding.decode(drawn)

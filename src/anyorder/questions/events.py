@@ -44,7 +44,7 @@ def _all_but(encoding: Encoding, name: str, said: NotOneOf) -> Region:
     codec, marks = encoding.codec(name), encoding.schema.missing
     if not codec.has_point_mass:
         raise UserError(
-            f"{name!r} is {codec.variable.kind.value}: it has no single value with a probability above 0, so != says "
+            f"{name!r} is {codec.variable.kind.value}: single values have probability 0, so != excludes "
             "nothing; give a range"
         )
     levels = [level for level in said.levels if not codec.beyond_bounds(level)]
@@ -96,7 +96,7 @@ def event_region(encoding: Encoding, name: str, said: Any) -> tuple[int, Region]
     if codec.has_point_mass:
         return index, region_of_extent(codec.points([found]))
     raise UserError(
-        f"{name!r} is {codec.variable.kind.value}: one value has probability 0; ask for a range ({name}=a..b, "
+        f"{name!r} is {codec.variable.kind.value}: a single value has probability 0; ask for a range ({name}=a..b, "
         f"{name} > a), or for the density with log_prob"
     )
 
@@ -105,7 +105,7 @@ def _indicator(encoding: Encoding, name: str) -> tuple[int, float]:
     indicator = indicator_name(name)
     if indicator not in encoding.schema:
         raise UserError(
-            f"that {name!r} is missing says nothing here: the model was fitted without missingness='joint' (or the "
-            "column had no holes). A column whose value is unknown is simply left out of the evidence"
+            f"the model cannot use that {name!r} is missing: it was fitted without missingness='joint' (or the "
+            "column had no missing cells). If its value is just unknown, leave it out of the evidence"
         )
     return encoding.schema.index(indicator), encoding.encode_value(indicator, True)

@@ -45,8 +45,8 @@ def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | R
     long = isinstance(value, float) and len(str(value)) > LONGEST
     text = _SIGN.sub(r" \1 ", f"={value:.6g}" if long else f"={value}")
     warnings.warn(
-        f"{name}{text} lies outside the data: {far} the {which} value seen ({_shown(codec, end)}). Answers rest on no "
-        "data there",
+        f"{name}{text} lies outside the data: {far} the {which} value seen ({_shown(codec, end)}). Answers "
+        "there are extrapolations",
         UserWarning,
         stacklevel=stacklevel,
     )
@@ -65,7 +65,7 @@ def note_far_rows(
     if counts:
         listed = ", ".join(f"{count} in {name!r}" for name, count in counts.items())
         warnings.warn(
-            f"values far outside the data that the model has seen: {listed}. Answers rest on no data there",
+            f"values far outside the data that the model has seen: {listed}. Answers there are extrapolations",
             UserWarning,
             stacklevel=stacklevel,
         )

@@ -42,7 +42,7 @@ def highest_density(answer: Described, level: float) -> list[Any]:
         return _levels(answer.probs(), level)
     if level > HIGHEST:
         raise UserError(
-            f"a highest-density set of a number is found up to the level {HIGHEST:g}, got {level!r}; ask for less, "
+            f"the level of a highest-density set of a number can be at most {HIGHEST:g}, got {level!r}; ask for less, "
             "or for a quantile"
         )
     grid = np.unique(answer.spread(CELLS, min(0.001, (1 - level) / 50)))
@@ -73,7 +73,7 @@ def fine_levels(count: int, left_out: float) -> NDArray[np.float64]:
     """Levels between ``left_out`` and 1 - ``left_out``, ascending: half of them even, half even in their log odds."""
     count = whole("count", count, 2, MOST_POINTS)
     if not inside(left_out, "(0, 0.5)"):
-        raise UserError(f"left_out is a probability above 0 and below 0.5, got {left_out!r}")
+        raise UserError(f"left_out must be a probability above 0 and below 0.5, got {left_out!r}")
     even = np.linspace(left_out, 1 - left_out, count - count // 2)
     odds = np.linspace(np.log(left_out), -np.log(left_out), count // 2 + 2)[1:-1]
     return np.sort(np.concatenate([even, 1 / (1 + np.exp(-odds))]))

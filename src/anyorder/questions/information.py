@@ -65,7 +65,7 @@ def mutual_information(conditional: Conditional, one: Sequence[str], other: Sequ
     for index in conditional.given_indices & {*first, *second}:  # a range of its own too
         raise UserError(f"{conditional.model.schema.names[index]!r} is given; ask for another variable")
     if not first or not second or set(first) & set(second):
-        raise UserError("mutual information is asked of two sets of different variables, as in I(price; tax, age)")
+        raise UserError("mutual information needs two sets of variables with none in common, as in I(price; tax, age)")
     found = _information(conditional, first, second)
     if folds(conditional.model) == 1:
         return found
@@ -158,7 +158,7 @@ def _indices(conditional: Conditional, names: Sequence[str]) -> list[int]:
         if index in conditional.given_indices and (len(names) > 1 or not conditional.ranged):
             raise UserError(f"{name!r} is given; ask for another variable")
     if len(set(indices)) < len(indices):
-        raise UserError(f"a variable stands twice in {', '.join(names)}")
+        raise UserError(f"a variable is named twice in {', '.join(names)}")
     return indices
 
 

@@ -236,12 +236,12 @@ def check_order(variable: Variable, what: str, *, distance: bool = False) -> Non
     """Refuse to ask a variable without an order, or without distances, for what needs one."""
     if distance and variable.kind is Kind.ORDINAL:
         raise UserError(
-            f"{variable.name!r} is ordinal: its levels have an order but no distance, so no {what}; "
+            f"{variable.name!r} is ordinal: its levels have an order but no distances, so it has no {what}; "
             "ask for median() or probs()"
         )
     if variable.kind in (Kind.CATEGORICAL, Kind.BOOLEAN):
         raise UserError(
-            f"{variable.name!r} is {variable.kind}: its levels have no order, so no {what}; ask for probs()"
+            f"{variable.name!r} is {variable.kind}: its levels have no order, so it has no {what}; ask for probs()"
         )
 
 
@@ -251,9 +251,9 @@ def checked_levels(variable: Variable, level: ArrayLike) -> NDArray[np.float64]:
     try:
         levels = np.asarray(level, dtype=float)
     except (TypeError, ValueError):
-        raise UserError(f"quantile levels are numbers between 0 and 1, got {level!r}") from None
+        raise UserError(f"quantile levels must be numbers between 0 and 1, got {level!r}") from None
     if not bool(((levels >= 0) & (levels <= 1)).all()):
-        raise UserError(f"quantile levels lie between 0 and 1, got {level!r}")
+        raise UserError(f"quantile levels must be between 0 and 1, got {level!r}")
     if variable.kind in (Kind.INTEGER, Kind.DATETIME) and bool(((levels == 0) | (levels == 1)).any()):
-        raise UserError(f"{variable.name!r} has no least or greatest value; ask for levels inside 0 and 1")
+        raise UserError(f"{variable.name!r} has no smallest or largest value; ask for levels above 0 and below 1")
     return levels

@@ -59,7 +59,7 @@ class Particles:
     def possible(self, said: str) -> Particles:
         """These, if the event can happen at all."""
         if not bool((self.log_weights > -np.inf).any()):
-            raise UserError(f"the event {said} has probability 0 under the model: nothing can be said given it")
+            raise UserError(f"the event {said} has probability 0 under the model, so nothing can be said given it")
         return self
 
     def probability(self, method: str) -> Estimate:

@@ -103,25 +103,31 @@ def _curve(axes: Axes, answer: Answer, colour: str) -> None:
     axes.fill_between(where, density, where=list(inside), color=colour, alpha=0.30, linewidth=0, step=step)
     axes.plot(where, density, color=colour, linewidth=1.6, drawstyle="steps-mid" if step else "default")
     axes.axvline(_drawn_at(answer, np.array([found.middle]))[0], color=ORANGE, linewidth=1.4)
-    _stems(axes, atoms, found.low, found.high, float(np.nanmax(density)), colour)
+    _stems(axes, answer, atoms, (found.low, found.high), float(np.nanmax(density)), colour)
     axes.set_ylim(bottom=0)
     _ticks(axes, answer, logarithmic=logarithmic)
 
 
-def _stems(axes: Axes, atoms: dict[float, float], low: float, high: float, top: float, colour: str) -> None:
+def _stems(
+    axes: Axes, answer: Answer, atoms: dict[float, float], ends: tuple[float, float], top: float, colour: str
+) -> None:
+    """Values with a probability of their own, each with a label that says so."""
+    low, high = ends
     for atom, share in atoms.items():
         if not low <= atom <= high or not share > 0:
             continue
         height = min(share * STEM / (high - low), HIGHEST_STEM * top)
         axes.vlines(atom, 0, height, color=colour, linewidth=2.4)
         axes.plot([atom], [height], marker="o", markersize=5, color=colour)
+        right = atom > (low + high) / 2  # the label goes to the side where there is room
         axes.annotate(
-            f"P({atom:g}) = {share:.3f}",
+            drawn(f"exactly {answer.written(atom)}: {share:.1%}"),
             (atom, height),
-            xytext=(7, 0),
+            xytext=(-7 if right else 7, 0),
             textcoords="offset points",
             color=INK,
             fontsize=8.5,
+            ha="right" if right else "left",
             va="center",
         )
     if atoms:

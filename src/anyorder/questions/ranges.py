@@ -182,7 +182,7 @@ class Ranged:
         for name, said in event.items():
             index, region = event_region(self.model.encoding, name, said)
             if index in exact:
-                raise UserError(f"{name!r} is given already; its probability given itself is not a question")
+                raise UserError(f"{name!r} is already given; to ask about it, leave it out of the evidence")
             # A column that is missing and its indicator are one variable: both statements must hold.
             wanted[index] = (intersection(wanted[index], region) or Nothing()) if index in wanted else region
         return wanted
@@ -194,17 +194,19 @@ class Ranged:
         encoding, first = self.model.encoding, compared[0]
         if any(one.mark == "!=" for one in compared):
             if event or len(compared) > 1:
-                raise UserError(f"{str(first)!r} can only be asked alone, since != is found as the opposite of =")
+                raise UserError(
+                    f"{str(first)!r} can only be asked on its own, since != is computed as the opposite of ="
+                )
             same = self._comparing([replace(first, mark="=")], {}, exact)
             return Estimate(1 - same.value, same.standard_error, same.method)
         level_by_level = [by_levels(encoding, one) for one in compared]  # which refuses what cannot be compared
         if any(level_by_level):
             if len(compared) > 1:
-                raise UserError("columns with levels can be compared once in a question")
+                raise UserError("a question can hold only one comparison of columns with levels")
             return self._same_level(first, event, exact)
         rules = Rules([*(self.rules.rules if self.rules else ()), *as_rules(encoding, compared)], encoding)
         if all(column in exact for column in rules.columns):
-            raise UserError(f"{str(first)!r}: both columns are given already, so this is not a question")
+            raise UserError(f"{str(first)!r}: both columns are already given, so there is nothing to ask")
         both = dict(self.regions)
         for index, region in self._wanted(event, exact).items():
             both[index] = (intersection(both[index], region) or Nothing()) if index in both else region
@@ -221,7 +223,7 @@ class Ranged:
         """P(two columns have the same level, and the event): a sum over the levels that both have."""
         columns = [self.model.schema.index(name) for name in (about.name, about.other)]
         if all(column in exact for column in columns):
-            raise UserError(f"{str(about)!r}: both columns are given already, so this is not a question")
+            raise UserError(f"{str(about)!r}: both columns are already given, so there is nothing to ask")
         free = not self.regions and not self.ruled and not event
         # Where nothing else is drawn, all draws of one order are alike: one for each of the two orders is enough.
         few = Ranged(self.model, self.row, self.known[None], {}, 2, self.seed) if free else self
@@ -270,8 +272,8 @@ class Ranged:
         drawn = self._draw(self.regions, count, seed).possible(self._said(self.regions))
         if drawn.effective < FEW * n:
             warnings.warn(
-                f"the {n} rows come from {drawn.effective:.0f} effectively independent draws of the ranges: rows "
-                f"repeat each other there; .using(draws=...) above {len(drawn.values)} gives more",
+                f"the {n} rows come from only about {drawn.effective:.0f} independent draws of the ranges, so rows "
+                f"repeat; for more draws, use .using(draws=...) above {len(drawn.values)}",
                 UserWarning,
                 stacklevel=3,
             )

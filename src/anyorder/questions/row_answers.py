@@ -302,7 +302,7 @@ class RowAnswers(OneVariable):
             raise UserError(f"{name!r}: expected one value, or one for each of {len(self)} rows, got {len(column)}")
         encoded, known = encoding.encode_column(name, column)
         if not known.all():
-            raise UserError(f"{name!r}: expected values, but number {int(np.argmin(known))} is missing")
+            raise UserError(f"{name!r}: expected values, but the one at position {int(np.argmin(known))} is missing")
         return encoded
 
     def _as_series(self, column: pd.Series) -> Any:

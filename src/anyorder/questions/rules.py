@@ -60,14 +60,14 @@ def parse_rules(texts: str | Iterable[str], schema: Schema) -> list[Rule]:
     """The rules that these texts state about the columns of a schema."""
     listed = [texts] if isinstance(texts, str) else list(texts) if isinstance(texts, Iterable) else [texts]
     if len(listed) > MOST_RULES:
-        raise UserError(f"there can be {MOST_RULES} rules at most, got {len(listed)}")
+        raise UserError(f"there can be at most {MOST_RULES} rules, got {len(listed)}")
     return [rule for text in listed for rule in parse_rule(text, schema)]
 
 
 def parse_rule(text: Any, schema: Schema) -> list[Rule]:
     """One text; comparisons in a row are several rules."""
     if not isinstance(text, str) or not text.strip() or len(text) > MOST_LETTERS:
-        raise UserError(f"a rule is a text such as 'end > start' or 'total = a + b', got {text!r:.80}")
+        raise UserError(f"a rule must be a text such as 'end > start' or 'total = a + b', got {text!r:.80}")
     sides, marks = _Reader(text, schema).read()
     rules = []
     for left, mark, right in zip(sides[:-1], marks, sides[1:], strict=True):

@@ -107,7 +107,7 @@ def _write_a_little(target: Path) -> None:
 def _target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(checked_path(path)))  # a link keeps pointing where it did; its target is replaced
     if target.is_dir():
-        raise WriteError(f"cannot write {str(path)!r}: it is a folder, a file name was expected")
+        raise WriteError(f"cannot write {str(path)!r}: it is a folder; expected a file name")
     if not target.parent.is_dir():
         raise WriteError(f"cannot write {str(path)!r}: there is no folder {str(target.parent)!r}; create it first")
     return target

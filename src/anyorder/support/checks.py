@@ -25,7 +25,7 @@ def whole(name: str, value: object, least: int = 1, most: int | None = None) -> 
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
         raise UserError(f"{name} must be a whole number, {least} or more, got {value!r}")
     if most is not None and int(value) > most:
-        raise UserError(f"{name} must be a whole number, {most} at most, got {value!r}")
+        raise UserError(f"{name} must be a whole number, at most {most}, got {value!r}")
     return int(value)
 
 
@@ -65,7 +65,7 @@ def positive(name: str, value: object) -> float:
 def check_level(level: object, interval: str = "(0, 1)") -> None:
     """Raise a ``UserError`` for what cannot be the probability that an interval holds."""
     if not inside(level, interval):
-        raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
+        raise UserError(f"the level of an interval must be between 0 and 1, got {level!r}")
 
 
 # Under these names where a parameter has the other one.

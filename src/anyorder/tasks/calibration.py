@@ -86,7 +86,7 @@ class Calibration:
         ]
         more = html.remark(f"and {len(lines) - MOST_SHOWN} columns more: .table()") if len(lines) > MOST_SHOWN else ""
         return html.titled(
-            f"How often intervals hold, over {len(self.cells.row)} hidden cells",
+            f"How often intervals hold the truth, over {len(self.cells.row)} hidden cells",
             html.table(["interval of", "holds", ""], overall, [0, 1]),
             html.table(["column", "cells", "90 % holds", "mean log p"], lines[:MOST_SHOWN], [1, 2, 3]),
             more,

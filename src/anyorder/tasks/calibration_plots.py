@@ -69,7 +69,7 @@ def plot_coverage(axes: Axes, calibration: Calibration, names: list[str]) -> Non
         axes.plot(levels, np.searchsorted(depth, levels, side="right") / len(depth), color=BLUE, alpha=0.3, linewidth=1)
     depth = np.sort(calibration.depth)
     axes.plot(levels, np.searchsorted(depth, levels, side="right") / len(depth), color=INK, linewidth=2)
-    _title(axes, "How often intervals hold", "level of the interval", "share of cells inside")
+    _title(axes, "How often intervals hold the truth", "level of the interval", "share of cells inside")
     axes.set(xlim=(0, 1), ylim=(0, 1), xticks=np.linspace(0, 1, 6), yticks=np.linspace(0, 1, 6))
     for at, (text, colour) in enumerate((("all cells", INK), ("each variable", BLUE), ("chance, one variable", SOFT))):
         axes.text(0.02, 0.97 - 0.075 * at, text, color=colour, fontsize=8.5, va="top", transform=axes.transAxes)

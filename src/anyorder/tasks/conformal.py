@@ -115,7 +115,7 @@ class Conformal:
         """
         answer = self._answer(evidence, name)
         if not has_order(answer.variable):
-            raise UserError(f"the levels of {name!r} have no order, so no interval; ask for levels()")
+            raise UserError(f"the levels of {name!r} have no order, so there is no interval; ask for levels()")
         return self._interval(answer, level, len(evidence))
 
     def _interval(self, answer: Answer, level: float, known: int) -> tuple[Any, Any]:
@@ -280,7 +280,7 @@ class Conformal:
         mine = self.variable == self.model.schema.index(name)
         if self.by_known:
             if known is None:
-                raise UserError("these levels are by the number of known cells: name it, as in known=3")
+                raise UserError("these levels depend on the number of known cells: give it, as in known=3")
             mine = mine & (self.known == known)
         scores: Float[np.ndarray, " some"] = self.depth[mine]
         return scores
@@ -316,7 +316,7 @@ def conformal(
     numbers is evidence, but never scored.
     """
     if given is not None and like is not None:
-        raise UserError("given names one question and like another sort of them: leave one out")
+        raise UserError("given= and like= both say which questions to adjust for: give only one of them")
     seed = checked_seed(seed)
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
     scorable = of_columns(model.schema, observed & ~_only_evidence(model, values))
@@ -337,7 +337,7 @@ def conformal(
         asked = scorable & ~known
     cells = score_hidden_cells(model, values, known, asked)
     if not len(cells.row) and like is None:
-        raise UserError("no row of the table has cells to adjust by: every one is missing or given")
+        raise UserError("the table has no cells to adjust by: all of them are missing or given")
     depth = cells.depth(seed + 1)
     return Conformal(model, cells.variable, cells.known, depth, by_known, None if given is None else tuple(given))
 

@@ -148,7 +148,7 @@ class Pooled:
         (2, 2)
         """
         if not 0 < level < 1:
-            raise UserError(f"the level of an interval lies between 0 and 1, got {level!r}")
+            raise UserError(f"the level of an interval must be between 0 and 1, got {level!r}")
         freedom = np.maximum(self.degrees_of_freedom, 0.1)  # a table of nothing but holes: wide, not infinite
         reach = stats.t.ppf((1 + level) / 2, freedom) * self.standard_error
         return np.stack([self.estimate - reach, self.estimate + reach], axis=1)
@@ -249,7 +249,7 @@ def pool_over(
                 degrees_of_freedom = float(result.df_resid)
             result = _read(result)
         if len(result) != 2:
-            raise UserError(f"the function must give (estimate, variance), got {len(result)} things")
+            raise UserError(f"the function must give (estimate, variance), got {len(result)} values")
         estimates.append(np.atleast_1d(np.asarray(result[0], dtype=np.float64)))
         variances.append(np.atleast_1d(np.asarray(result[1], dtype=np.float64)))
     if len({len(one) for one in estimates}) > 1:

@@ -89,7 +89,9 @@ def blend(
     broken = _broken(cells, variables)
     if bool(broken.all(dim=0).any()):
         names = [name for name, none in zip(encoding.schema.names, broken.all(dim=0).tolist(), strict=True) if none]
-        raise UserError(f"no model can score held-out cells of {', '.join(names)}; look for absurd values there")
+        raise UserError(
+            f"no model can score the held-out cells of {', '.join(names)}; check these columns for absurd values"
+        )
     cells = replace(
         cells,
         nats=cells.nats.masked_fill(broken[:, cells.variable], FLOOR),

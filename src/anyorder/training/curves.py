@@ -65,9 +65,11 @@ class JsonLines(Curve):
             points = [read_json(line, finite=False) for line in _whole_lines(text)]
             kept = [point for point in points if point["run"] != run or point["step"] <= after]
         except OSError as error:
-            raise UserError(f"{self.where!r} cannot be read ({error.strerror}); name another file") from error
+            raise UserError(f"{self.where!r} cannot be read ({error.strerror}); choose another file") from error
         except (UserError, ValueError, KeyError, TypeError) as error:
-            raise UserError(f"{self.where!r} exists and is no training curve; name another file") from error
+            raise UserError(
+                f"{self.where!r} already exists and is not a training curve; choose another file"
+            ) from error
         content = "".join(json.dumps(point) + "\n" for point in kept)
         if content != text:
             with atomic_path(self.path) as beside:

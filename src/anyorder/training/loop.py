@@ -169,8 +169,8 @@ class Trainer:
         """The model with the best weights seen."""
         if self.progress.diverged and self.progress.best == -math.inf:
             raise UserError(
-                f"training diverged {self.progress.diverged} times and never came to a model that can be judged; "
-                "try a smaller learning_rate, and look for absurd values in the data"
+                f"training diverged {self.progress.diverged} times before there was any usable model; "
+                "try a smaller learning_rate, and check the data for absurd values"
             )
         self.model.load_state_dict(self.best)
         return self.model.eval()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from anyorder.errors import UserError
+from anyorder.support.budgets import MINUTES
 from anyorder.support.checks import check_fields
 from anyorder.support.threads import most_threads, usual_threads
 
@@ -13,7 +14,7 @@ from anyorder.support.threads import most_threads, usual_threads
 class Options:
     """How to train. Budgets: ``minutes`` or ``steps``, whichever ends first (None = no such limit)."""
 
-    minutes: float | None = 2.0
+    minutes: float | None = MINUTES
     steps: int | None = None
     batch: int = 256
     learning_rate: float = 1e-3

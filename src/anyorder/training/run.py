@@ -13,14 +13,14 @@ def check_run(seed: object, checkpoint: object, *, resume: bool) -> int:
     """The seed as an int; settings of a run that make no sense are refused, for every kind of fit."""
     checked = checked_seed(seed)
     if resume and checkpoint is None:
-        raise UserError("resume needs checkpoint: the folder that keeps the state of the run")
+        raise UserError("resume needs checkpoint=, the folder that keeps the state of the run")
     return checked
 
 
 def run_folder(path: Path, option: str = "checkpoint") -> Path:
     """The folder that keeps the state of a run, made if need be, and found to be one that can be written into."""
     if path.is_file():
-        raise UserError(f"{option} must be a folder, but {str(path)!r} is a file; name another")
+        raise UserError(f"{option} must be a folder, but {str(path)!r} is a file; choose another path")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -52,14 +52,14 @@ def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
         value, label = plain(column.iloc[int(off[0])]), column.index[off[0]]
         alone = isinstance(label, str) and label == SINGLE
         if alone:
-            which = f"{value} is no whole number"
+            which = f"{value} is not a whole number"
         elif len(off) == 1:
-            which = f"1 cell holds a fraction ({value}), in row {label}"
+            which = f"1 cell has a fraction ({value}), in row {label}"
         else:
-            which = f"{len(off)} cells hold fractions, the first ({value}) in row {label}"
+            which = f"{len(off)} cells have fractions, the first ({value}) in row {label}"
         warnings.warn(
-            f"column {name!r}: {which}, but all were whole in training; read as given. "
-            f"If it can hold fractions, fit with {hints.kind(name, 'continuous')}",
+            f"column {name!r}: {which}, but all values in training were whole; it is used as given. "
+            f"If the column can have fractions, fit with {hints.kind(name, 'continuous')}",
             UserWarning,
             stacklevel=6,
         )
@@ -84,8 +84,10 @@ def missing_cells(column: Series, marks: Sequence[str] = (), *, words: bool = Fa
         missing |= stripped.isin(list(texts)).to_numpy(dtype=bool)
         if words:
             short = np.flatnonzero((stripped.str.len() <= 5).to_numpy(dtype=bool, na_value=False) & ~missing)
-            lowered = stripped.iloc[short].str.casefold()
-            missing[short] |= lowered.isin(list(UNKNOWN_WORDS)).to_numpy(dtype=bool)
+            cells = stripped.iloc[short]
+            found = [text for text in cells.unique() if text.casefold() in UNKNOWN_WORDS]
+            if found:
+                missing[short] |= cells.isin(found).to_numpy(dtype=bool)
     elif marks and pd.api.types.is_numeric_dtype(column.dtype):
         numeric = [float(mark) for mark in marks if _is_number(mark)]
         missing |= column.isin(numeric).to_numpy(dtype=bool)
@@ -100,7 +102,9 @@ def _stripped(column: Series) -> Series:
             return pd.Series(texts, index=column.index, dtype="str")
         except UnicodeEncodeError:
             broken = next(row for row, text in enumerate(texts) if text and not _is_unicode(text))
-            refuse(str(column.name), column, broken, f"{texts[broken]!a} is no valid text: half a surrogate pair")
+            refuse(
+                str(column.name), column, broken, f"{texts[broken]!a} is not valid text: it has half a surrogate pair"
+            )
     return column.str.strip()
 
 
@@ -131,40 +135,46 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
     """The column as float64, 0 where missing; texts are read in the ``notation`` of the column."""
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    out = np.zeros(len(column))
-    known = np.flatnonzero(~missing)
+    out, known = np.zeros(len(column)), np.flatnonzero(~missing)
     if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c":
-        out[known] = column.to_numpy(dtype="float64", na_value=np.nan)[known]
+        out = column.to_numpy(dtype="float64", na_value=np.nan, copy=True)
+        out[missing] = 0.0
     elif is_text(column):
-        cells = column.to_numpy(dtype=object)[known]
-        if notation is not None and not notation.plain:
-            cells = _in_notation(cells, notation)
+        other = None if notation is None or notation.plain else notation
         try:
-            out[known] = cells.astype(np.float64)
+            if other is None:
+                out[known] = column.to_numpy(dtype=object)[known].astype(np.float64)
+            else:
+                out[known] = _in_notation(column.iloc[known], other)
         except (TypeError, ValueError, OverflowError):
-            for position, cell in zip(known.tolist(), cells, strict=True):
-                if not (_is_number(cell) if isinstance(cell, str) else isinstance(cell, int | float | decimal.Decimal)):
+            for position, cell in zip(known.tolist(), column.to_numpy(dtype=object)[known], strict=True):
+                if not _can_be_read(cell, other):
                     form = "" if notation is None else f" such as {notation.write(1234.0)}"
                     refuse(name, column, position, f"expected a number{form}, got {plain(cell)!r}")
-            raise UserError(f"column {name!r} holds a number too large to read") from None
+            raise UserError(f"column {name!r} contains a number that is too large to read") from None
     elif len(known):
         refuse(name, column, known[0], f"expected a number, got {plain(column.iloc[known[0]])!r}")
     wild = np.flatnonzero(~(np.abs(out) < LARGEST))
     if len(wild):
-        too_large = f"from {LARGEST:g} on it is too large to compute with: use another unit"
+        too_large = f"numbers from {LARGEST:g} on are too large to compute with: use another unit"
         way_out = too_large if np.isfinite(out[wild[0]]) else "clear the cell if it is unknown"
         refuse(name, column, wild[0], f"expected a finite number, got {out[wild[0]]}; {way_out}")
     return out
 
 
-def _in_notation(cells: NDArray[np.object_], notation: Notation) -> NDArray[np.object_]:
-    """The texts of numbers as numbers; what is not written in the notation stays as it is."""
+def _in_notation(cells: Series, notation: Notation) -> Numbers:
+    """The numbers that the texts mean; a text that is not written in the notation is read as a plain number."""
     codes, different = pd.factorize(cells)
     read = [notation.read(cell.strip()) if isinstance(cell, str) else cell for cell in different]
-    meant = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
-    table = np.empty(len(meant), dtype=object)
-    table[:] = meant
-    return table[codes]
+    meant = np.empty(len(different), dtype=object)
+    meant[:] = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
+    return np.asarray(meant.astype(np.float64)[codes])
+
+
+def _can_be_read(cell: object, notation: Notation | None) -> bool:
+    if not isinstance(cell, str):
+        return isinstance(cell, int | float | decimal.Decimal)
+    return _is_number(cell) or (notation is not None and notation.read(cell.strip()) is not None)
 
 
 def plain_number(value: object, marks: Sequence[str], notation: Notation | None = None) -> float | None:

@@ -121,7 +121,7 @@ class Encoding:
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):
             shown = ", ".join(f"{count} in {name!r}" for name, count in counts.items() if count)
-            warnings.warn(f"values never seen in training, taken for unknown: {shown}", UserWarning, stacklevel=4)
+            warnings.warn(f"values never seen in training are treated as unknown: {shown}", UserWarning, stacklevel=4)
         return values, known, strange
 
     def cells(
@@ -151,16 +151,16 @@ class Encoding:
         for variable in self.schema.variables:
             if variable.indicates and variable.indicates in columns and variable.name in columns:
                 raise UserError(
-                    f"the holes of column {variable.indicates!r} say what {variable.name!r} would; remove the latter"
+                    f"{variable.name!r} follows from the missing cells of {variable.indicates!r}; remove that column"
                 )
         extra = [name for name in columns if name not in self.schema and name not in self._ignored]
         absent = [v.name for v in self.schema.variables if v.name not in columns and not v.indicates]
         if extra and absent:
             hint = nearest(extra[0], self.schema.names)
-            raise UserError(f"the model knows no column {extra[0]!r}; {hint} (or remove the column)")
+            raise UserError(f"the model has no column {extra[0]!r}; {hint} (or remove the column)")
         if extra:
             shown = ", ".join(map(repr, extra))
-            warnings.warn(f"columns the model does not know, ignored: {shown}", UserWarning, stacklevel=5)
+            warnings.warn(f"columns that the model does not know are ignored: {shown}", UserWarning, stacklevel=5)
         return columns
 
     def encode_column(self, name: str, column: Any) -> tuple[Float[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:

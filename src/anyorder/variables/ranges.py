@@ -51,7 +51,7 @@ class Between:
 
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
-            raise UserError("Between needs at least one end; a variable of which nothing is known is simply left out")
+            raise UserError("Between needs at least one end; if nothing is known about a variable, leave it out")
 
     def __str__(self) -> str:
         if not (self.low_open or self.high_open):

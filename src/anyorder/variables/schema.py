@@ -140,7 +140,7 @@ class Variable:
 
     def _check_line(self) -> None:
         if self.atoms and self.kind not in (Kind.SPIKED, Kind.INTEGER):
-            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have atoms beside a continuum")
+            raise UserError(f"{self.name!r} is {self.kind.value} and cannot have atoms")
         if self.kind is Kind.SPIKED and not self.atoms:
             raise UserError(f"{self.name!r} is spiked and needs an atom")
         if not all(_is_number(atom) for atom in self.atoms) or list(self.atoms) != sorted(set(self.atoms)):
@@ -156,7 +156,7 @@ class Variable:
         wrong = not all(map(_is_number, ends))
         if len(self.bounds) != 2 or wrong or (len(ends) == 2 and not ends[0] < ends[1]):
             raise UserError(
-                f"{self.name!r}: bounds are a least and a greater number, either may be None; got {self.bounds!r}"
+                f"{self.name!r}: bounds must be a lower and an upper number, or None for either; got {self.bounds!r}"
             )
 
     @property
@@ -307,7 +307,9 @@ class Schema:
             return self._positions[name]
         if name in self.left_out:
             reason = self.reasons[name]
-            raise UserError(f"column {name!r} was left out when the model was fitted, so nothing is known: {reason}")
+            raise UserError(
+                f"column {name!r} was left out when the model was fitted ({reason}), so nothing is known about it"
+            )
         if name in self.dropped:
             raise UserError(f"column {name!r} was dropped when the model was fitted, so nothing is known about it")
         raise UserError(f"no variable {name!r}; {nearest(name, self.names)}")

@@ -61,7 +61,8 @@ def times(column: Series, missing: Mask, name: str, zone: str, form: str = "") -
 def has_zone(cell: object) -> bool:
     """Whether a time, or the text of one, says in which time zone it is."""
     if isinstance(cell, str):
-        return len(cell) > 10 and (cell.rstrip().endswith(("Z", "z")) or any(sign in cell[10:] for sign in "+-"))
+        after = cell[10:]  # the date
+        return "+" in after or "-" in after or after.rstrip().endswith(("Z", "z"))
     return getattr(cell, "tzinfo", None) is not None
 
 
@@ -99,7 +100,7 @@ ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
 
 def text_zone(texts: Series) -> tuple[str, str]:
     """The clock of texts with a time zone, and how it is written after the time; mixed offsets are read as UTC."""
-    if not any_match(texts, rf".{{11,}}{ZONE}"):
+    if not any(map(has_zone, texts)) or not any_match(texts, rf".{{11,}}{ZONE}"):  # the first is quick
         return "", ""
     found = re.search(ZONE + "$", str(texts.iloc[0]).strip())
     if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):

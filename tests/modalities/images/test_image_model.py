@@ -322,7 +322,7 @@ def test_mistakes_in_questions_are_named() -> None:
 def test_colour_that_is_coupled_needs_an_order_and_a_head_for_it() -> None:
     pictures = np.random.default_rng(0).integers(0, 64, (8, 4, 4, 3)).astype(np.uint8)
     config = {"training": {"minutes": None, "steps": 1, "threads": 1}, "network": {"name": "unet", "channels": 8}}
-    with pytest.raises(UserError, match="tears the channels"):
+    with pytest.raises(UserError, match="separates the channels"):
         ao.fit_images(pictures, levels=64, preset="tiny", config={**config, "protocol": {"name": "random"}})
     fitted = ao.fit_images(pictures, levels=64, preset="tiny", config={**config, "head": "categorical"})
     assert fitted.core.network.coupled == 0  # a head that channels cannot share takes them one by one
@@ -331,5 +331,5 @@ def test_colour_that_is_coupled_needs_an_order_and_a_head_for_it() -> None:
 
 @pytest.mark.parametrize("name", ["gaussian", "boosted_trees", "blend"])
 def test_networks_that_are_not_trained_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match="is not trained"):
+    with pytest.raises(UserError, match="cannot be trained"):
         ao.fit_images(np.zeros((4, 4, 4), dtype=np.uint8), config={"network": {"name": name}})

@@ -233,5 +233,5 @@ def test_trees_are_not_grown_for_more_columns_than_a_file_can_describe(monkeypat
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=["a", "b", "c"])
     config = {"training": {"minutes": None, "steps": 2}}
     assert "trees" not in ao.fit(table, config=config).card["scores"]["members"]
-    with pytest.raises(UserError, match="trees can answer for 2 columns at most, and the table has 3"):
+    with pytest.raises(UserError, match="trees can handle at most 2 columns, but the table has 3"):
         ao.fit(table, engine="trees", config=config)

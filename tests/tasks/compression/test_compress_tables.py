@@ -152,7 +152,7 @@ def test_damage_and_other_models_are_refused(model: TableModel) -> None:
     assert_never_wrong(MAGIC, model, bytes(packed), lambda back: back.equals(table(30)))
     with pytest.raises(UserError, match="not compressed by anyorder"):
         decompress(model, b"AOT2" + bytes(packed[4:]))
-    with pytest.raises(UserError, match="calls are for texts"):
+    with pytest.raises(UserError, match="only for models of texts"):
         compress(model, table(3), calls=2)
     other = ao.fit(table(100), seed=1, config={**SMALL, "training": {"steps": 2}})
     with pytest.raises(UserError, match="another model"):

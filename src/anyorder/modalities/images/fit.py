@@ -85,13 +85,15 @@ def fit_images(
         kept_back = max(1, round(options.validation_share * len(array)))
         if len(array) <= kept_back:
             raise UserError(
-                f"fitting needs two pictures at least, one to learn from and one to judge by, got {len(array)}"
+                f"fitting needs at least two pictures, one to learn from and one for validation, got {len(array)}"
             )
         held_out, array = array[order[:kept_back]], array[order[kept_back:]]
     else:
         held_out, _ = check_pictures(validation, levels)
         if held_out.shape[1:] != array.shape[1:]:
-            raise UserError(f"validation has pictures of {held_out.shape[1:]}, training of {array.shape[1:]}")
+            raise UserError(
+                f"the pictures for validation have the shape {held_out.shape[1:]}, those for training {array.shape[1:]}"
+            )
     shape = tuple(array.shape[1:])
     # A pixel can be answered for at once only by a network that couples channels, with a head that they can share.
     couples = "coupled" in option_names(networks.of(options.network))
@@ -139,7 +141,7 @@ def _protocol(described: Mapping[str, Any], shape: tuple[int, ...], *, together:
         order = made.keys(everything, torch.Generator().manual_seed(0))[0].argsort(stable=True).view(-1, shape[2])
         if not torch.equal(order, order[:, :1] + torch.arange(shape[2])) or bool((order[:, 0] % shape[2]).any()):
             raise UserError(
-                f"the protocol {made.name!r} tears the channels of a pixel apart, which are answered together; "
+                f"the protocol {made.name!r} separates the channels of a pixel, but this model answers them together; "
                 "use 'pixelwise', or variables='channels'"
             )
     return made

@@ -60,7 +60,7 @@ class ImageModel(FittedModel):
         listed = self.core.encoding.codecs[0].listed()
         values = 0 if listed is None else len(listed)
         if len(self.shape) not in (2, 3) or not self.schema.alike or not 2 <= values <= MOST_LEVELS:
-            raise UserError(f"this is no model of pictures: its variables lie in a grid of {self.shape}")
+            raise UserError(f"this is not a model of pictures: its variables lie in a grid of {self.shape}")
         with field("pictures"):
             if type(self.card["pictures"]["levels"]) is not int or self.levels != values:
                 raise UserError(
@@ -210,9 +210,9 @@ class ImageModel(FittedModel):
         """
         stack, given = self._question(picture, known)
         if len(stack) != 1:
-            raise UserError(f"one picture is traced at a time, got {len(stack)}")
+            raise UserError(f"only one picture can be traced at a time, got {len(stack)}")
         if bool(given.all()):
-            raise UserError("nothing of this picture is to be filled in, so there is no way to trace")
+            raise UserError("every pixel of this picture is known, so there is nothing to trace")
         core = self._in(mode)
         sampler = sampler_for(core, steps, temperature=temperature, noun="steps")
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
@@ -292,7 +292,9 @@ class ImageModel(FittedModel):
         6
         """
         if self.core.channels_in_turn > 1:
-            raise UserError("a measured budget is for grey pictures, or channels as variables; give a number of steps")
+            raise UserError(
+                "a measured budget works only for grey pictures or with variables='channels'; give a number of steps"
+            )
         steps, points = whole("steps", steps), whole("points", points, 2)  # a curve has two ends at least
         array = self._checked(pictures)
         values, variables = encoded(self.core, array), self.core.variables
@@ -342,14 +344,16 @@ class ImageModel(FittedModel):
         if array.shape == self.shape:
             array = array[None]
         elif array.shape[1:] != self.shape or not len(array):
-            raise UserError(f"a picture of the shape {self.shape}, or a stack of such, was expected, got {array.shape}")
+            raise UserError(
+                f"expected a picture of the shape {self.shape} or a stack of such pictures, got {array.shape}"
+            )
         given = self._masks(known, len(array))
         return self._checked(np.where(given.numpy().reshape(array.shape), array, 0)), given
 
     def _checked(self, pictures: Any) -> UInt8[np.ndarray, "pictures *shape"]:
         array, found = check_pictures(pictures)
         if array.shape[1:] != self.shape:
-            raise UserError(f"pictures of the shape {self.shape} were expected, got {array.shape[1:]}")
+            raise UserError(f"expected pictures of the shape {self.shape}, got {array.shape[1:]}")
         if found > self.levels and array.max() >= self.levels:
             raise UserError(
                 f"this model's pixels are whole numbers from 0 to {self.levels - 1}, got some up to {array.max()}; "
@@ -363,12 +367,12 @@ class ImageModel(FittedModel):
             return torch.zeros(count, self.core.variables, dtype=torch.bool)
         array = np.asarray(known)
         if array.dtype != bool:
-            raise UserError(f"known is an array of booleans, true where a pixel is known, got {array.dtype}")
+            raise UserError(f"known must be an array of booleans, true where a pixel is known, got {array.dtype}")
         if array.shape == self.shape[:2]:
             array = np.broadcast_to(array, (count, *array.shape))
         if array.shape != (count, *self.shape[:2]):
             raise UserError(
-                f"known must have the shape {self.shape[:2]}, or one such mask a picture; got {array.shape}"
+                f"known must have the shape {self.shape[:2]}, or hold one such mask per picture; got {array.shape}"
             )
         channels = self.shape[2] if len(self.shape) == 3 else 1
         return torch.from_numpy(array.reshape(count, -1).repeat(channels, axis=1))
@@ -378,7 +382,7 @@ class ImageModel(FittedModel):
         if mode is None:
             return self.core
         if not self.modes:
-            raise UserError(f"this model knows of no masking modes, so it cannot answer in {mode!r}; leave mode out")
+            raise UserError(f"this model has no masking modes, so it cannot answer in {mode!r}; leave mode out")
         if mode not in self.modes:
             raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
         return self.core.in_mode(self.modes.index(mode))

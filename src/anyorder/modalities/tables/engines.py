@@ -59,7 +59,7 @@ def fit_engine(job: Job) -> Fitted:
         engine = "neural"
     if engine == "trees" and len(job.schema) > MOST_COLUMNS:
         raise UserError(
-            f"trees can answer for {MOST_COLUMNS} columns at most, and the table has {len(job.schema)}; "
+            f"trees can handle at most {MOST_COLUMNS} columns, but the table has {len(job.schema)}; "
             "leave some out, or fit with engine='neural'"
         )
     with torch_threads(job.options.training.threads):

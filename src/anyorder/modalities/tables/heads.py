@@ -37,12 +37,12 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         family = heads.get(described["name"])
         if family.wraps:
             raise UserError(
-                f"heads: {described['name']!r} comes by itself with a column's atoms or bounds; name its base"
+                f"heads: {described['name']!r} is added where a column has atoms or bounds; name the head inside it"
             )
         _trial(family, described)
         if family.space not in _spaces(known):
             raise UserError(
-                f"heads: {family.name!r} answers for {family.space}, and a column of the kind {known.value!r} has "
+                f"heads: {family.name!r} answers for {family.space}, but a column of the kind {known.value!r} has "
                 f"{' or '.join(sorted(_spaces(known)))}; choose another head for it"
             )
         out[known.value] = dict(described)
@@ -90,7 +90,7 @@ def _trial(family: type[Head], described: Mapping[str, Any]) -> None:
     """Build it once, so that a wrong option is found before any data are read."""
     for name in OF_THE_COLUMN:
         if name in described:
-            raise UserError(f"heads: the option {name!r} of {described['name']!r} is the column's own; leave it out")
+            raise UserError(f"heads: the option {name!r} of {described['name']!r} is set by the column; leave it out")
     known = option_names(family)
     column = {"levels": 3, "lattice": None, "components": 2}
     heads.build({**{name: value for name, value in column.items() if name in known}, **described})

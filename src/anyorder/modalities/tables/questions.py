@@ -85,7 +85,9 @@ class TableQuestions(FittedModel):
         """
         if is_frame(evidence):
             if more:
-                raise UserError("evidence is a frame or keywords, not both; put what all rows share into a column")
+                raise UserError(
+                    "give evidence as a frame or as keywords, not both; a value for all rows can be a column"
+                )
             if rules:
                 raise UserError("rules are for one question at a time; for the rows of a frame use fill(rules=...)")
             return RowConditionals(self.core, evidence)

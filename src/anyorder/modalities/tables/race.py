@@ -116,7 +116,7 @@ class Race:
         kind = networks.of(job.options.network)
         if not kind.trainable:
             raise UserError(
-                f"the network {kind.name!r} is not trained by steps (it is closed-form, grown, or made of others); "
+                f"the network {kind.name!r} is not trained in steps (it is closed-form, grown, or made of others); "
                 "choose one that is, such as 'residual_mlp'"
             )
         if job.schema.pairs and kind.reads_order:

@@ -65,20 +65,20 @@ def unlearned(model: TableTasks, table: pd.DataFrame) -> tuple[list[Judge], str]
     if not set(columns) <= set(table.columns) or fingerprint(table[columns]) != data.get("fingerprint"):
         return [(core, np.arange(len(table)))], ""
     if card.get("training", {}).get("interrupted"):
-        return [], "training was interrupted before every row had a part that left it out"
+        return [], "training was interrupted before every row had been held out once"
     try:
         options = TableOptions.read(card["config"])
         divided = divide(options, core.schema, table[columns], card["arguments"]["seed"])
     except (UserError, KeyError, TypeError):
-        return [], "the model does not say which rows it has learned from"
+        return [], "the model does not record which rows it was trained on"
     parts, count = part_count(core), len(divided)
     if count > 1:
         if parts % count:
-            return [], "the model does not say which rows it has learned from"
+            return [], "the model does not record which rows it was trained on"
         return [
             (parts_alone(core, range(fold, parts, count), parts), divided.held_out[fold]) for fold in range(count)
         ], ""
     grown = card.get("training", {}).get("engine") == "trees" or "trees" in card.get("scores", {}).get("members", {})
     if grown and len(table) <= options.trees.refit_below:
-        return [], "the table is so short that every row was learned from"
+        return [], "the table is so short that every row was used for training"
     return [(core, divided.held_out[0])], ""

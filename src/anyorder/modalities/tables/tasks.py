@@ -428,7 +428,7 @@ class TableTasks(TableQuestions):
         True
         """
         if options.pop("calls", None) is not None:
-            raise UserError("calls are for texts; a row is coded one cell after the other")
+            raise UserError("calls= is only for models of texts; leave it out")
         return compress_table(self.core, frame_or_file(data))
 
     def decompress(self, data: bytes) -> pd.DataFrame:

@@ -84,9 +84,11 @@ def update(
     options = TableOptions.read(config, minutes=minutes)
     core, table = model.core, as_pandas(frame_or_file(frame, model.schema.missing))
     if core.network.reads_order:
-        raise UserError("a model whose network reads an order cannot learn from new rows: fit one to all rows instead")
+        raise UserError(
+            "a model whose network depends on the order cannot be updated: fit a new model to all rows instead"
+        )
     if len(table) < FEWEST_ROWS:
-        raise UserError(f"an update needs {FEWEST_ROWS} new rows at least, got {len(table)}: wait for more of them")
+        raise UserError(f"an update needs at least {FEWEST_ROWS} new rows, got {len(table)}: collect more first")
     values, observed = core.encoding.encode(table, unseen)
     log_det = torch.as_tensor(core.encoding.log_det(values)).float()
     everything = Rows(torch.as_tensor(values).float(), torch.as_tensor(observed), log_det)

@@ -91,7 +91,7 @@ def fit_text(
         kept_back = max(length, round(options.validation_share * len(codes)))
         if len(codes) < kept_back + length:
             raise UserError(
-                f"a corpus needs two windows of {length} characters at least, one to learn from and one to judge by; "
+                f"a corpus needs at least two windows of {length} characters, to learn from and for validation; "
                 f"got {len(codes)} characters: make length smaller or give more text"
             )
         codes, held_out = codes[:-kept_back], codes[-kept_back:]

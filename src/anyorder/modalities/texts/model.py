@@ -69,7 +69,7 @@ class TextModel(FittedModel):
             if not isinstance(alphabet.symbols, str) or alphabet.unit not in get_args(Unit):
                 raise UserError(f"expected a text of symbols, and a unit: {' or '.join(get_args(Unit))}")
             if alphabet.unit == "bytes" and max(alphabet.symbols) > "\xff":
-                raise UserError("its symbols are no bytes")
+                raise UserError("its symbols are not bytes")
             if not all(variable.levels == tuple(alphabet.symbols) for variable in self.schema.variables):
                 raise UserError("its symbols are not the levels of the variables")
 
@@ -174,13 +174,13 @@ class TextModel(FittedModel):
         'the '
         """
         if drafts is not None and (calls is not None or order == "confidence"):
-            raise UserError("drafts are exact; calls and order='confidence' are not: give one or the other")
+            raise UserError("drafts= draws exactly, calls= and order='confidence' do not: give one or the other")
         n = whole("n", n)
         check_room("n", n, self.length)
         start = self.alphabet.check(beginning)
         size = self.length if length is None else whole("length", length)
         if not len(start) < size <= self.length:
-            raise UserError(f"length must lie in {len(start) + 1}..{self.length}, got {size}")
+            raise UserError(f"length must be between {len(start) + 1} and {self.length}, got {size}")
         sampler: Sampler = one_by_one if drafts is None else Drafted(whole("drafts", drafts))
         if calls is not None or order != "model":
             sampler = sampler_for(self.core, calls, order)
@@ -372,7 +372,7 @@ class TextModel(FittedModel):
             codes = self.alphabet.check(text)
             if len(codes) > self.length:
                 raise UserError(
-                    f"text {row} has {len(codes)} characters and a window {self.length}; use bits_per_character"
+                    f"text {row} has {len(codes)} characters, but a window has {self.length}; use bits_per_character"
                 )
             values[row, : len(codes)] = torch.from_numpy(codes).double()
             observed[row, : len(codes)] = True

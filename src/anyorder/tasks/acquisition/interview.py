@@ -225,7 +225,7 @@ class Interview:
         kept = {column: said.strip() for column, said in answers.items()}
         for column, said in kept.items():
             if column in self.setup.about:
-                raise UserError(f"{column!r} is what is to be learned; it cannot be an answer as well")
+                raise UserError(f"{column!r} is what this interview is about; it cannot also be an answer")
             _, value = understand(self.model.encoding, column, said, evidence=True)
             if isinstance(value, Region) and (self.setup.reward != "information" or self.setup.look_ahead > 1):
                 raise UserError(

@@ -42,12 +42,16 @@ class Measurements:
         for index, variable in enumerate(schema.variables):
             if index not in grouped and not variable.indicates:
                 if variable.name in found:
-                    raise UserError(f"the group {variable.name!r} is called like a column that is not in it; rename it")
+                    raise UserError(
+                        f"the group {variable.name!r} has the name of a column that is not in it; rename the group"
+                    )
                 found[variable.name] = (index,)
         targets = {schema.index(name) for name in about}
         for name in groups or {}:
             if targets & set(found[str(name)]):
-                raise UserError(f"the group {name!r} holds {', '.join(about)}, which is what is to be learned")
+                raise UserError(
+                    f"the group {name!r} holds {', '.join(about)}, which you want to know about; leave it out"
+                )
         found = {name: members for name, members in found.items() if not targets & set(members)}
         if candidates is not None:
             for name in candidates:
@@ -89,5 +93,5 @@ def _checked(costs: dict[Any, Any], found: Mapping[str, Group], columns: Sequenc
         if name not in found and name not in columns:
             raise UserError(f"costs: there is nothing called {name!r} to measure; known: {', '.join(found)}")
         if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 < float(cost) < math.inf:
-            raise UserError(f"costs: {name!r} must cost a number above 0, got {cost!r}")
+            raise UserError(f"costs: the cost of {name!r} must be a number above 0, got {cost!r}")
     return {str(name): float(cost) for name, cost in costs.items()}

@@ -249,7 +249,9 @@ def next_question(
     model = conditional.model
     row, known = conditional.exact
     if conditional.ranged and (reward != "information" or at_once > 1 or look_ahead > 1):
-        raise UserError("under ranges the reward is information, one question at a time; give exact values")
+        raise UserError(
+            "with ranges as evidence, only the reward 'information' and one question at a time work; give values"
+        )
     using = conditional.using(draws=draws, seed=seed)
     draws, seed = using.draws, using.seed
     chained = goal.uncertainty.chained
@@ -432,10 +434,12 @@ def _goal(conditional: Conditional, about: Sequence[str], reward: str) -> Goal:
     targets = tuple(conditional.model.schema.index(name) for name in about)
     for name, index in zip(about, targets, strict=True):
         if index in conditional.given_indices:
-            raise UserError(f"{name!r} is part of what is known, so it cannot be what is to be learned as well")
+            raise UserError(f"{name!r} is already known, so it cannot also be what you want to know about")
     goal = Goal(targets, uncertainty_named(reward))
     if len(targets) > 1 and not goal.uncertainty.chained:
-        raise UserError(f"the reward {reward!r} is of one target, got {len(targets)}; take 'information' for several")
+        raise UserError(
+            f"the reward {reward!r} works with one target, got {len(targets)}; use 'information' for several"
+        )
     return goal
 
 
@@ -460,5 +464,5 @@ def check_rules(
     if whole("at_once", at_once) and whole("look_ahead", look_ahead) > 2:
         raise UserError(f"look_ahead must be 1 or 2, got {look_ahead}")
     if at_once > 1 and look_ahead > 1:
-        raise UserError("choose either several questions at once or a look two steps ahead")
+        raise UserError("choose either several questions at once or look_ahead=2, not both")
     whole("draws", draws, 2)

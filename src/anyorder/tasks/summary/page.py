@@ -61,7 +61,7 @@ class Summary:
         )
 
     def __repr__(self) -> str:
-        return f"Summary({self.judged} of {self.rows} rows judged, {len(self.predicted)} columns)"
+        return f"Summary({self.judged} of {self.rows} rows measured, {len(self.predicted)} columns)"
 
     def _repr_html_(self) -> str:
         return html.titled(
@@ -94,7 +94,9 @@ class Summary:
         """On which rows the judgement rests."""
         if not self.judged:
             return f"not known: {self.unjudged}"
-        return f"(judged on {self.judged:,} of {self.rows:,} rows, by parts of the model that never learned from them)"
+        return (
+            f"(measured on {self.judged:,} of {self.rows:,} rows, by parts of the model that were not trained on them)"
+        )
 
     def _lines(self) -> list[tuple[str, str, str]]:
         if not self.judged:
@@ -109,7 +111,7 @@ class Summary:
     def _pair_lines(self) -> list[str]:
         lines = [(f"{_name(pair.one)} and {_name(pair.other)}", strength(pair)) for pair in self.pairs()]
         if not lines and self.judged:
-            return ["none: each column looks as if it were alone"] if len(self.predicted) > 1 else []
+            return ["none: the columns look independent of each other"] if len(self.predicted) > 1 else []
         more = len(self.depends.pairs()) - len(lines)
         return [*_aligned(lines), *([f"and {more} more pairs, more weakly"] if more > 0 else [])]
 
@@ -120,12 +122,12 @@ class Summary:
         which = (
             "these are" if usual == len(self.surprises) else "the last is" if usual == 1 else f"the last {usual} are"
         )
-        return [f"({which} no odder than chance would have it in a table of this size)"]
+        return [f"({which} no odder than one would expect by chance in a table of this size)"]
 
 
 def strength(pair: Pair) -> str:
     """How much two columns tell of each other, in words."""
-    return f"{pair.nats:.2f} nats, as much as a correlation of {pair.like:.2f}"
+    return f"{pair.nats:.2f} nats, like a correlation of {pair.like:.2f}"
 
 
 def predicted_table(found: Sequence[Predicted]) -> html.Markup:
@@ -137,7 +139,7 @@ def predicted_table(found: Sequence[Predicted]) -> html.Markup:
 def pair_table(pairs: Sequence[Pair]) -> html.Markup:
     """Pairs of columns with a bar for the correlation that would tell as much."""
     rows = [(pair.one, pair.other, html.bar(pair.like), strength(pair)) for pair in pairs]
-    return html.table(("", "", "", ""), rows or [("no two columns tell of each other", "", "", "")])
+    return html.table(("", "", "", ""), rows or [("no two columns depend on each other", "", "", "")])
 
 
 def steps_list(steps: Sequence[Step]) -> html.Markup:

@@ -79,9 +79,9 @@ def _predicted(variable: Variable, cells: JudgedCells, index: int) -> Predicted:
     word = next((word for least, word in WORDS if smaller >= least), HARDLY) if count >= FEWEST else TOO_FEW
     if levels:
         always = level_text(variable, usual)
-        said = f"right in {percent(1 - error)} (always saying {always!r}: {percent(1 - by_guessing)})"
+        said = f"right in {percent(1 - error)} (always guessing {always!r}: {percent(1 - by_guessing)})"
         if word != HARDLY and by_measure[0] < WORDS[-1][0]:
-            said += ", but its probabilities tell more"
+            said += ", but its probabilities say more"
     else:
         said = f"off by {amount(variable, error)} on average (guessing: {amount(variable, by_guessing)})"
     return Predicted(variable.name, levels, count, error, by_guessing, smaller, word, said)

@@ -70,7 +70,9 @@ def next_steps(
         found.append(_event(schema, program, target, evidence, given))
     if len(names) > 1:
         about = shlex.quote(write_names([target]))
-        found.append(Step(f"{program.format('next')} --about {about}", f"what to measure first to know {target}"))
+        found.append(
+            Step(f"{program.format('next')} --about {about}", f"what to measure first to learn about {target}")
+        )
     spare = [
         Step(f"{program.format('anomalies')} {table}", "the cells that do not fit the rest of their rows"),
         Step(f"{program.format('sample')} -n 10", "ten new rows"),
@@ -82,7 +84,9 @@ def next_steps(
 def _asked(schema: Schema, program: str, target: str, evidence: Mapping[str, str], given: Given) -> Step | None:
     question = Question((target,), {}, evidence)
     where = " and ".join(f"{name} is {value}" for name, value in evidence.items())
-    return _checked(schema, program, question, f"{target} where {where}" if where else f"how {target} is spread", given)
+    return _checked(
+        schema, program, question, f"{target} where {where}" if where else f"how {target} is distributed", given
+    )
 
 
 def _event(schema: Schema, program: str, target: str, evidence: Mapping[str, str], given: Given) -> Step | None:
@@ -90,10 +94,10 @@ def _event(schema: Schema, program: str, target: str, evidence: Mapping[str, str
     variable, answer = schema[target], given({})[target]
     if variable.levels:
         value = level_text(variable, int(np.argmax(list(answer.probs().values()))))
-        told = f"how probable {target} = {value} is there"
+        told = f"how probable {target} = {value} is then"
     else:
         end = value_text(answer.quantile(0.75))
-        value, told = f">{end}", f"how probable {target} above {end} is there"
+        value, told = f">{end}", f"how probable {target} above {end} is then"
     return _checked(schema, program, Question((target,), {target: value}, evidence, "P"), told, given)
 
 

@@ -295,7 +295,7 @@ class Codec(ABC):
         # A spike on an end belongs to the range, unless the end is left out.
         spiked = bool(self.atoms)
         if low > high or (low == high and not (spiked and not inside.low_open and not inside.high_open)):
-            problem = "ends before it begins" if low > high else "holds no more than one point, which has probability 0"
+            problem = "ends before it begins" if low > high else "is a single point, which has probability 0"
             raise UserError(f"{self.variable.name!r}: the range {inside} {problem}")
         below, above = (slack(low), slack(high)) if spiked else (0.0, 0.0)
         before = low + below if inside.low_open else low - below

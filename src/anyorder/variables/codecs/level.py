@@ -179,7 +179,7 @@ class LevelCodec(Codec):
         levels, name = self.variable.levels, self.variable.name
         if not self.ordered:
             raise UserError(
-                f"{name!r} is {self.variable.kind.value}: its levels have no order, so no range; name a set of them, "
+                f"{name!r} is {self.variable.kind.value}: its levels have no order, so it has no ranges; name a set, "
                 f"such as OneOf({levels[0]!r}) or {{{levels[0]}}}"
             )
         if all(not isinstance(level, str) for level in levels):

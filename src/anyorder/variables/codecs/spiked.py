@@ -137,7 +137,7 @@ class SpikedCodec(Codec):
             return ()
         if len(set(values)) > 1:
             name = self.variable.name
-            raise UserError(f"{name!r} is a continuum with spikes: give one value or a range, not a set")
+            raise UserError(f"{name!r} is a number with frequent values: give one value or a range, not a set")
         at = values[0]
         return Stretch(at, at, at - slack(at), at + slack(at))
 

@@ -85,7 +85,9 @@ class NumberNotation(Notation):
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ",") or len(self.thousands) > 1 or self.thousands == self.decimal:
-            raise UserError(f"a number cannot have {self.thousands!r} between thousands and {self.decimal!r} after")
+            raise UserError(
+                f"a number cannot have {self.thousands!r} between thousands and {self.decimal!r} before its fraction"
+            )
         if not 0 <= self.places <= MOST_PLACES or self.negative not in ("-", "$-", "()", "1-"):
             raise UserError(f"no such way to write numbers: places={self.places!r}, negative={self.negative!r}")
 
