@@ -27,7 +27,7 @@ AT_ONCE = 4  # texts
 def answers(
     network: Counted, values: Float[Tensor, "rows variables"], chain: Chain, seconds: float
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Of every step of as many rows as there is time for: both laws, what is near, the symbol, and the row."""
+    """Both laws, what is near, the symbol and the row of every step, for as many rows as there is time for."""
     end = time.monotonic() + seconds
     found = []
     for start in range(0, len(values), AT_ONCE):

@@ -42,7 +42,7 @@ def run_text_demo(
     fillings: list[Filling] = []
     names: list[str] = []
     scores = []
-    for name, share in (("scattered characters", None), ("whole stretches", 12)):
+    for name, share in (("scattered characters", None), ("stretches of six", 6)):
         hidden = holes(len(windows), share, seed)
         given = ~hidden
         bits = {
@@ -96,6 +96,6 @@ def holes(count: int, run: int | None, seed: int) -> Bool[np.ndarray, "texts pos
         return rng.random((count, LENGTH)) < 0.3
     hidden = np.zeros((count, LENGTH), dtype=bool)
     for row in hidden:
-        for start in rng.choice(np.arange(0, LENGTH - run, 2 * run), 4, replace=False):
+        for start in rng.choice(np.arange(0, LENGTH - run, 2 * run), 8, replace=False):
             row[start : start + run] = True
     return hidden
