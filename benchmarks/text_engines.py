@@ -1,14 +1,15 @@
 """The engines of a text on every kind of question: counting, a network, and both together, after a minute and longer.
 
-    python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (45 minutes on two cores)
+    python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (35 minutes on two cores)
 
 The training part of text8 that is at hand; test windows that do not overlap, the same for all rows, and the questions
 of text_table.py (joint, marginal, scattered holes, runs of holes). n-grams are the counts of anyorder with stretches of
-so many characters, so they are smoothed alike; a chain in any of these rows is a normalised law. Beside the bits of
-every row stand its errors over windows, and the difference from the default window by window. Then what people wait
-for: seconds to fit and to fill a text of 250 characters of which three in ten are missing, the size of the model's
-file, and 100,000 characters of held-out text compressed, beside the usual compressors that read the training text
-first (compressors.py).
+so many characters, so they are smoothed alike; a chain in any of these rows is a normalised law. The network of the
+default is also asked alone. Beside the bits of every row stand its errors over windows, and the difference from the
+default window by window. Then what people wait for: seconds to fit and to fill a text of 250 characters of which three
+in ten are missing, the size of the model's file, and 100,000 characters of held-out text compressed, beside xz that
+reads the training text first. Last, drawing one text with four characters drafted by the counts at a time, against one
+at a time: calls of the network for each character, and how long it takes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ from anyorder.data.text import Corpus, Windows, text8
 from anyorder.modalities.texts.core import codes_of
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.scores import bits_per
+from anyorder.model import AnyOrderModel
+from anyorder.model.speculative import speculate
+from anyorder.query import Query
 from text_table import LENGTH, bits_of, questions
 
 import smoke_data
@@ -44,27 +48,31 @@ def rows_of(minutes: float, quick: float) -> dict[str, dict[str, Any]]:
     return {
         **grams,
         "counts": {"engine": "counts"},
-        f"network, {minutes:g} minutes": {"engine": "neural", "minutes": minutes},
         f"default, {quick:g} minute": {"minutes": quick},
         f"default, {minutes:g} minutes": {"minutes": minutes},
     }
 
 
-def run(fitting: dict[str, Any], corpus: Corpus, length: int, windows: int, preset: str) -> dict[str, Any]:
-    """Fit one row, ask it everything, and see how long it takes."""
-    began = time.monotonic()
-    model = ao.fit_text(corpus.training, length=length, preset=preset, validation=corpus.validation, **fitting)
-    fitted = time.monotonic() - began
+def network_of(model: TextModel) -> TextModel:
+    """The network of a default model alone, without its counts."""
+    core = model.core
+    heads = [core.heads.of(variable) for variable in range(core.variables)]
+    return TextModel(AnyOrderModel(core.encoding, core.network.inside[0], heads, core.protocol).eval(), model.card)
+
+
+def asked(model: TextModel, corpus: Corpus, length: int, windows: int, fitted: float) -> dict[str, Any]:
+    """Ask a model everything, and see how long it takes."""
     test = Windows(codes_of(model.alphabet, corpus.test), length).spread(windows)
-    asked = questions(windows, length)
-    bits = {heading: bits_of(model, test, query) for heading, query in asked.items()}
+    wanted = questions(windows, length)
     torch.set_num_threads(1)
+    bits = {heading: bits_of(model, test, query) for heading, query in wanted.items()}
     return {
-        "scores": {name: bits_per(bits[name], query.asked.sum(dim=1).double()) for name, query in asked.items()},
+        "scores": {name: bits_per(bits[name], query.asked.sum(dim=1).double()) for name, query in wanted.items()},
         "bits": {name: [round(number, 4) for number in part.tolist()] for name, part in bits.items()},
         "fit, s": round(fitted, 1),
         "fill, s": round(fill_seconds(model, corpus.test[:length]), 3),
         "file, MB": round(size_of(model) / 1e6, 1),
+        **drafted(model),
         **compressed(model, corpus.test[: COMPRESSED if length == LENGTH else 2_000]),
     }
 
@@ -99,6 +107,27 @@ def compressed(model: TextModel, text: str) -> dict[str, Any]:
     }
 
 
+def drafted(model: TextModel) -> dict[str, Any]:
+    """Drawing one text with drafts by the counts: calls a character, and its time over that of one at a time."""
+    if model.core.network.drafter is None:
+        return {}
+    values = torch.zeros(1, model.length)
+    chain = model.core.chain(Query.marginal(torch.ones(1, model.length, dtype=torch.bool)))
+    ratios, calls = [], []
+    for seed in range(4):
+        generator = torch.Generator().manual_seed(seed)
+        began = time.perf_counter()
+        found = speculate(model.core, values, chain, generator, drafts=4)
+        middle = time.perf_counter()
+        model.core.draw(values, chain, generator)
+        ratios.append((middle - began) / (time.perf_counter() - middle))
+        calls.append(float(found.calls.sum() / found.drawn.sum()))
+    return {
+        "drafted, calls a character": round(sum(calls) / len(calls), 3),
+        "drafted, time over one at a time": round(sorted(ratios)[len(ratios) // 2], 2),
+    }
+
+
 def xz(corpus: Corpus, size: int) -> dict[str, float]:
     """What xz -9 takes for the same text, alone and after the training text."""
     training, test = corpus.training.encode(), corpus.test[:size].encode()
@@ -109,7 +138,7 @@ def xz(corpus: Corpus, size: int) -> dict[str, float]:
 def main(
     minutes: Annotated[float, typer.Option(help="training budget of the long rows")] = 20.0,
     quick: Annotated[float, typer.Option(help="training budget of the short row")] = 1.0,
-    windows: Annotated[int, typer.Option(help="test windows")] = 200,
+    windows: Annotated[int, typer.Option(help="test windows")] = 100,
     preset: str = "small",
     json: Json = None,
     smoke: Smoke = False,
@@ -120,13 +149,18 @@ def main(
         minutes, quick, windows, preset, length = 2 * smoke_data.MINUTES, smoke_data.MINUTES, 3, "tiny", 12
     corpus = smoke_data.text() if smoke else text8()
     found: dict[str, Any] = {}
+    ours = f"default, {minutes:g} minutes"
     for row, fitting in rows_of(minutes, quick).items():
         torch.set_num_threads(1 if smoke else 2)
-        found[row] = run(fitting, corpus, length, windows, preset)
+        began = time.monotonic()
+        model = ao.fit_text(corpus.training, length=length, preset=preset, validation=corpus.validation, **fitting)
+        seconds = time.monotonic() - began
+        found[row] = asked(model, corpus, length, windows, seconds)
+        if row == ours:
+            found["its network alone"] = asked(network_of(model), corpus, length, windows, seconds)
         shown = {name: value for name, value in found[row].items() if name != "bits"}
         Console(width=140).print(f"{row}: {shown}")
-    lines, ours = [], found[f"default, {minutes:g} minutes"]["bits"]
-    apart = []
+    lines, apart = [], []
     for row, facts in found.items():
         scores = {name: f"{mean:.3f} ± {error:.3f}" for name, (mean, error) in facts["scores"].items()}
         lines.append(
@@ -134,7 +168,7 @@ def main(
         )
         line = {"row": row}
         for name, query in questions(windows, length).items():
-            more = torch.tensor(facts["bits"][name]) - torch.tensor(ours[name])
+            more = torch.tensor(facts["bits"][name]) - torch.tensor(found[ours]["bits"][name])
             mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
             line[name] = f"{mean:+.3f} ± {error:.3f}"
         apart.append(line)
