@@ -126,7 +126,7 @@ from typing import ClassVar
 
 import torch
 
-from anyorder.training.objectives.base import Objective, Scores
+from anyorder.training.objectives.base import Beside, Objective
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,9 @@ class ScatteredCells(Objective):
 
     share: float = 0.5
 
-    def scores(self, model, values, observed, log_det, generator):
+    def draw(self, model, values, observed, generator):
         known = (torch.rand(values.shape, generator=generator) < self.share) & observed
-        weight = (observed & ~known).to(log_det.dtype)
-        return Scores(model.log_prob_beside(values, known), log_det, weight)
+        return Beside((observed & ~known).to(values.dtype), known)
 '''
 
 Drop = Callable[[str, str], None]

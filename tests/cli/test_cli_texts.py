@@ -120,3 +120,27 @@ def test_fill_draws_a_picture(model: str, tmp_path: Path, capsys: pytest.Capture
     said = capsys.readouterr().err
     assert "the argument 'rows.csv' is for models of tables and pictures" in said
     assert "is a model of texts: anyorder fill MODEL --text TEXT" in said
+
+
+def test_a_recipe_is_a_preset(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    corpus, config, out = tmp_path / "corpus.txt", tmp_path / "small.toml", tmp_path / "m.anyorder"
+    corpus.write_text(CORPUS, encoding="utf-8")
+    config.write_text(
+        '[network]\nname = "bidirectional_transformer"\nwidth = 16\nheads = 2\nblocks = 1\n'
+        "[training]\nsteps = 2\nbatch = 4\nparts = 2\nvalidation_queries = 4\n",
+        encoding="utf-8",
+    )
+    line = ["fit-text", str(corpus), "-o", str(out), "--length", "12", "--config", str(config), "--json"]
+    assert main([*line, "--preset", "mac_text8"]) == 0
+    card = json.loads(capsys.readouterr().out)["card"]
+    assert card["config"]["preset"] == "mac_text8" and card["training"]["steps"] == 2
+    assert card["config"]["objective"] == {"name": "parallel", "reweight": True}
+    assert card["training"]["engine"] == "neural" and card["config"]["training"]["early_stopping"] is False
+    assert main([*line, "--preset", "mac_text9"]) == 2
+    assert "did you mean 'mac_text8'" in capsys.readouterr().err
+
+
+def test_help_names_the_presets(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit-text", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in ("tiny", "small", "medium", "mac_text8", "ardm_text8"))

@@ -21,7 +21,7 @@ from anyorder.masking import Cardinality
 from anyorder.model.checkpoint import LARGEST
 from anyorder.protocols import Canonical
 from anyorder.training.loop import Trainer
-from anyorder.training.objectives import Scores
+from anyorder.training.objectives import Drawn, Scores
 from anyorder.training.options import Options
 
 from disks import no_file_above
@@ -206,15 +206,20 @@ def test_a_held_out_cell_without_a_score_is_no_low_score() -> None:
 
 def poison(trainer: Trainer, steps: set[int], what: str) -> None:
     """Make training go wrong at these steps: a loss that is NaN, a gradient that is, or weights that are."""
-    scores, step = trainer.objective.scores, trainer._step
+    draw, step = trainer.objective.draw, trainer._step
 
-    def poisoned(*given: Any) -> Scores:
-        right = scores(*given)
+    def poisoned(*given: Any) -> Drawn:
+        drawn = draw(*given)
         if trainer.progress.step in steps and torch.is_grad_enabled():
-            if what == "loss":
-                return replace(right, log_prob=right.log_prob * torch.nan)
-            if what == "gradient":  # the root of zero has no slope
-                return replace(right, log_prob=right.log_prob + (right.log_prob - right.log_prob).sqrt())
+            scores = drawn.scores
+            object.__setattr__(drawn, "scores", lambda *asked: wrong(scores(*asked)))
+        return drawn
+
+    def wrong(right: Scores) -> Scores:
+        if what == "loss":
+            return replace(right, log_prob=right.log_prob * torch.nan)
+        if what == "gradient":  # the root of zero has no slope
+            return replace(right, log_prob=right.log_prob + (right.log_prob - right.log_prob).sqrt())
         return right
 
     def then_broken() -> None:
@@ -223,7 +228,7 @@ def poison(trainer: Trainer, steps: set[int], what: str) -> None:
             with torch.no_grad():
                 next(trainer.average.parameters()).fill_(torch.nan)
 
-    object.__setattr__(trainer.objective, "scores", poisoned)
+    object.__setattr__(trainer.objective, "draw", poisoned)
     trainer._step = then_broken  # type: ignore[method-assign]
 
 
@@ -323,6 +328,10 @@ def test_time_budget_is_kept() -> None:
         ({"minutes": 0}, "minutes"),
         ({"minutes": float("inf")}, "minutes"),
         ({"batch": 0}, "batch"),
+        ({"parts": 0}, "parts"),
+        ({"beta1": 1.0}, "beta1"),
+        ({"beta2": -0.1}, "beta2"),
+        ({"early_stopping": "no"}, "early_stopping"),
         ({"warmup": -1}, "warmup"),
         ({"weight_decay": -1e-3}, "weight_decay"),
         ({"average": 1.0}, "average"),

@@ -23,7 +23,9 @@ def fit_text(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="size of the network: tiny, small (the default), medium, or mac, as in the paper", show_default=False
+            help="size of the network: tiny, small (the default), medium or mac; or a paper's network, masks and "
+            "training for text8: mac_text8 or ardm_text8",
+            show_default=False,
         ),
     ] = None,
     engine: Annotated[

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from anyorder.errors import UserError, nearest
 from anyorder.networks import networks
@@ -77,15 +77,36 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class PresetOptions(FitOptions):
-    """Options of modalities whose networks come in sizes: the network's class says which presets it has."""
+    """Options of modalities whose networks come in sizes: the network's class says which ones it has.
+
+    A preset is a size, or a recipe: other defaults of any options, under what the user says.
+    """
+
+    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """Options by the name of a preset; ``size`` is the size of its network where that has another name."""
 
     preset: str = "small"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         sizes = networks.of(self.network).presets
-        if not isinstance(self.preset, str) or (sizes and self.preset not in sizes):
-            raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, sizes)}")
+        if not isinstance(self.preset, str) or (sizes and self.size not in sizes):
+            known = dict.fromkeys([*sizes, *self.recipes])
+            raise UserError(f"unknown preset {self.preset!r}; {nearest(self.preset, known)}")
+
+    @classmethod
+    def usual(cls, options: Mapping[str, Any]) -> Self:
+        """The defaults, or the recipe of the preset that is named."""
+        made = cls()
+        recipe = dict(cls.recipes.get(str(options.get("preset")), {}))
+        recipe.pop("size", None)
+        training = dataclasses.replace(made.training, **recipe.pop("training", {}))
+        return dataclasses.replace(made, training=training, **recipe)
+
+    @property
+    def size(self) -> str:
+        """The size of the network."""
+        return str(self.recipes.get(self.preset, {}).get("size", self.preset))
 
     def described_network(self, **facts: Any) -> dict[str, Any]:
         """The preset's sizes under what the user said of the network; ``facts`` that it has no option for are left out.
@@ -95,7 +116,7 @@ class PresetOptions(FitOptions):
         family = networks.of(self.network)
         known = option_names(family)
         heard = {name: value for name, value in facts.items() if name in known}
-        return heard | dict(family.presets.get(self.preset, {})) | dict(self.network)
+        return heard | dict(family.presets.get(self.size, {})) | dict(self.network)
 
 
 def option_names(component: type[Any]) -> set[str]:

@@ -5,9 +5,9 @@ far, the optimiser and its generators, one for rows and masks and one for dropou
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows, and with ``noise`` only what exceeds the standard error of the gain of those rows counts;
 when there is none the best weights are restored and the learning rate falls, and after a few such falls training ends.
-When training diverges (a loss, gradient or score that is not finite), the best
-weights are restored and the learning rate is halved; a weight too large to be loaded again counts as diverged too. A
-disk that refuses a checkpoint or a curve does not end training.
+Without ``early_stopping`` nothing falls, and the last weights are kept as the best ones. When training diverges (a
+loss, gradient or score that is not finite), the best weights are restored and the learning rate is halved; a weight too
+large to be loaded again counts as diverged too. A disk that refuses a checkpoint or a curve does not end training.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
 from anyorder.training.curves import Curve
+from anyorder.training.gradients import add_gradients
 from anyorder.training.objectives import Objective
 from anyorder.training.options import Options
 from anyorder.training.rows import RowSource
@@ -59,7 +60,7 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0
-    best: float = -math.inf
+    best: float = -math.inf  # the score of the weights that are kept
     best_step: int = 0
     mark: float = -math.inf  # the score from which progress is counted
     stale: int = 0
@@ -113,7 +114,10 @@ class Trainer:
         self.average = copy.deepcopy(model).eval()
         self.best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         self.optimizer = torch.optim.AdamW(
-            _decayed(model, options.weight_decay), lr=options.learning_rate, betas=(0.9, 0.99), fused=True
+            _decayed(model, options.weight_decay),
+            lr=options.learning_rate,
+            betas=(options.beta1, options.beta2),
+            fused=True,
         )
         self.progress = Progress()
         self._unwritten: set[str] = set()  # what the disk has refused, and the user was told of
@@ -192,11 +196,9 @@ class Trainer:
         rows = torch.randint(len(self.training), (size,), generator=self.generator, device=self.generator.device)
         batch = self.training.take(rows)
         self.model.train()
-        with dropout_from(self.dropout):
-            scores = self.objective.scores(self.model, batch.values, batch.observed, batch.log_det, self.generator)
-        loss = -scores.mean()
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        with dropout_from(self.dropout):
+            loss = add_gradients(self.model, self.objective, batch, self.generator, options.parts)
         length = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
         progress.step += 1
         if not bool((loss + length).isfinite()):
@@ -259,12 +261,14 @@ class Trainer:
         if not math.isfinite(progress.validation):
             self._diverge("the score on held-out rows is not finite")
             return
-        if progress.validation > progress.best:
+        if progress.validation > progress.best or not options.early_stopping:
             if not _loadable(self.average):
                 self._diverge(f"a weight is beyond {LARGEST:g}")
                 return
             self.best = {name: tensor.clone() for name, tensor in self.average.state_dict().items()}
             progress.best, progress.best_step = progress.validation, progress.step
+        if not options.early_stopping:
+            return
         if progress.validation > progress.mark + max(NOTICEABLE, options.noise * progress.noise):
             progress.mark, progress.stale = progress.validation, 0
             self._mark_rows = by_row

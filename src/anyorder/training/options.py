@@ -17,13 +17,17 @@ class Options:
     minutes: float | None = MINUTES
     steps: int | None = None
     batch: int = 256
+    parts: int = 1  # passes that share out a batch: the same step up to rounding, in less memory
     learning_rate: float = 1e-3
     warmup: int = 100  # steps; Adam's second moments are not to be trusted before
+    beta1: float = 0.9  # Adam's memory of the gradient
+    beta2: float = 0.99  # and of its square
     weight_decay: float = 1e-3
     clip: float = 1.0  # largest gradient norm
     average: float = 0.998  # decay of the running average of the weights
     validate_every: int = 50  # steps
     validation_queries: int = 2000
+    early_stopping: bool = True  # False: the rate never falls, the whole budget is spent, the last weights are kept
     patience: int = 6  # validations without progress before the learning rate falls
     noise: float = 0.0  # standard errors by which held-out rows must have gained for that to be progress
     falls: int = 3  # falls of the learning rate before training ends
@@ -35,19 +39,23 @@ class Options:
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
+        if not isinstance(self.early_stopping, bool):
+            raise UserError(f"early_stopping must be true or false, got {self.early_stopping!r}")
         check_fields(
             self,
             whole={
-                **dict.fromkeys(("steps", "batch", "validate_every", "validation_queries", "patience", "threads"), 1),
+                **dict.fromkeys(("steps", "batch", "parts", "validate_every", "validation_queries"), 1),
+                **dict.fromkeys(("patience", "threads"), 1),
                 **dict.fromkeys(("warmup", "falls"), 0),
             },
             most={
-                **dict.fromkeys(("batch", "validation_queries"), 1_000_000),
+                **dict.fromkeys(("batch", "parts", "validation_queries"), 1_000_000),
                 **dict.fromkeys(("validate_every", "patience", "warmup", "falls"), 1_000_000_000),
                 "threads": most_threads(),
             },
             positive=("minutes", "learning_rate", "clip"),
             within={
+                **dict.fromkeys(("beta1", "beta2"), "[0, 1)"),
                 "weight_decay": "[0, inf)",
                 "noise": "[0, inf)",
                 "average": "[0, 1)",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from anyorder.heads import heads
 from anyorder.modalities.options import MOST_COMPONENTS, PresetOptions, named
@@ -14,7 +13,7 @@ from anyorder.training.options import Options
 from anyorder.variables.codecs import Space
 
 # How SFARM trains its presets (table 4), under what the user says; the small ones take the defaults below.
-RECIPES: dict[str, dict[str, Any]] = {
+RECIPES: Mapping[str, Mapping[str, Any]] = {
     "mnist": {"training": {"batch": 128, "learning_rate": 2e-4}},
     "fashion_mnist": {"head": "logistic", "training": {"batch": 128, "learning_rate": 2e-4}},
     "cifar10": {"components": 30, "training": {"batch": 32, "learning_rate": 2e-4}},
@@ -28,13 +27,15 @@ SHORT_HEADS = ("auto", "logistic", "mixture")
 class ImageOptions(PresetOptions):
     """``preset`` sizes the U-Net; ``network``, ``protocol``, ``masking`` and ``objective`` are a name and options.
 
-    The papers' presets also bring their head and training (:meth:`usual`). ``head``: ``bernoulli`` for two levels,
+    The papers' presets also bring their head and training (``recipes``). ``head``: ``bernoulli`` for two levels,
     ``categorical``, ``logistic`` (one discretised logistic a pixel), ``mixture`` of ``components`` of them, or another
     head for levels or a lattice; ``auto`` takes the first of these that suits the number of levels. Masking ``auto`` is
     SFARM's mixture of modes, pixels at random twice as often as the six others together; ``{"name": "modes"}`` has them
     all alike. ``variables``, in colour: ``pixels``, whose channels share one mixture and are known together (SFARM), or
     ``channels``, each a variable of its own (MAC).
     """
+
+    recipes: ClassVar[Mapping[str, Mapping[str, Any]]] = RECIPES
 
     network: Mapping[str, Any] = named("unet")
     protocol: Mapping[str, Any] = named("auto")
@@ -62,11 +63,3 @@ class ImageOptions(PresetOptions):
             most={"components": MOST_COMPONENTS},
             one_of={"head": known, "variables": VARIABLES},
         )
-
-    @classmethod
-    def usual(cls, options: Mapping[str, Any]) -> Self:
-        """The defaults, or the recipe of the preset that is named."""
-        made = cls()
-        recipe = dict(RECIPES.get(str(options.get("preset")), {}))
-        training = dataclasses.replace(made.training, **recipe.pop("training", {}))
-        return dataclasses.replace(made, training=training, **recipe)

@@ -157,6 +157,7 @@ def _tuned(core: AnyOrderModel, job: Job, rows: Encoded) -> Member | None:
             batch=min(options.batch, max(16, len(job.folds.training[fold]) // 2)),
             validate_every=20,
             validation_queries=min(options.validation_queries, 1000),
+            early_stopping=True,
             patience=3,
             falls=1,
         )

@@ -51,9 +51,11 @@ def fit_text(
     unit
         ``"characters"``: the alphabet is what the corpus has. ``"bytes"``: any text at all, as its UTF-8 bytes.
     minutes
-        The most time to train (10 by default). Ctrl-C stops earlier and keeps the best model so far.
+        The most time to train (10 by default; a recipe has so many steps instead). Ctrl-C stops earlier and keeps the
+        best model so far.
     preset
-        The size of the network: ``tiny``, ``small`` (the default), ``medium``, ``mac``.
+        The size of the network: ``tiny``, ``small`` (the default), ``medium``, ``mac``; or a paper's whole recipe for
+        text8, under what else is said: ``mac_text8``, ``ardm_text8``.
     engine
         ``"auto"``: a network and counts of the corpus, which answer together. ``"counts"``: the counts alone, in
         seconds. ``"neural"``: the network alone.

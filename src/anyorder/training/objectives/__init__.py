@@ -7,7 +7,7 @@ from typing import Any
 from anyorder.masking import Masking
 from anyorder.model import AnyOrderModel
 from anyorder.support.registry import Registry
-from anyorder.training.objectives.base import Objective, Scores
+from anyorder.training.objectives.base import Beside, Drawn, Objective, Scores
 from anyorder.training.objectives.chain import WholeChain
 from anyorder.training.objectives.edges import Edges
 from anyorder.training.objectives.parallel import Parallel
@@ -29,6 +29,8 @@ def objective_for(model: AnyOrderModel, masking: Masking, /, name: str = "auto",
 
 
 __all__ = [
+    "Beside",
+    "Drawn",
     "Edges",
     "Objective",
     "Parallel",

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.training.objectives.base import Objective, Scores
+from anyorder.query import Chain
+from anyorder.training.objectives.base import Drawn, Objective, Scores
+
+
+@dataclass(frozen=True)
+class Along(Drawn):
+    """Every step of one chain a row."""
+
+    chain: Chain
+
+    def rows(self, index: Tensor | slice) -> Self:
+        return replace(self, weight=self.weight[index], chain=self.chain.rows(index))
+
+    def scores(self, model: AnyOrderModel, values: Tensor, log_det: Tensor) -> Scores:
+        shift = log_det.gather(1, self.chain.order.clamp(min=0))
+        return Scores(model.step_log_prob(values, self.chain), shift, self.weight)
 
 
 @dataclass(frozen=True)
@@ -26,11 +41,7 @@ class WholeChain(Objective):
         if self.reweight:
             raise UserError("the objective 'chain' counts every step once: leave reweight out, or use 'parallel'")
 
-    def scores(
-        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
-    ) -> Scores:
+    def draw(self, model: AnyOrderModel, values: Tensor, observed: Tensor, generator: torch.Generator) -> Along:
         query = self.masking.draw_for(values, generator).among(observed)
         chain = self.protocol.chain(query, generator).whole()
-        steps = model.step_log_prob(values, chain)
-        shift = log_det.gather(1, chain.order.clamp(min=0))
-        return Scores(steps, shift, chain.counted.to(log_det.dtype))
+        return Along(chain.counted.to(values.dtype), chain)

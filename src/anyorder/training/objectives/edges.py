@@ -15,7 +15,7 @@ from anyorder.masking import Cardinality
 from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.training.induced import Induced, edge_weights
-from anyorder.training.objectives.base import Objective, Scores, log_prob_beside
+from anyorder.training.objectives.base import Beside, Objective
 from anyorder.training.unbiased_edges import unbiased_edges
 
 
@@ -25,9 +25,7 @@ class Edges(Objective):
 
     name: ClassVar[str] = "edges"
 
-    def scores(
-        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
-    ) -> Scores:
+    def draw(self, model: AnyOrderModel, values: Tensor, observed: Tensor, generator: torch.Generator) -> Beside:
         batch, variables = values.shape
         complete = bool(observed.all())
         induced = Induced(self.masking, self.protocol, reweight=self.reweight, prefix="visits")
@@ -35,12 +33,12 @@ class Edges(Objective):
         drawn = induced.draw(batch, variables, generator, None if complete or paired else observed)
         known = drawn.known
         if complete and not paired and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
-            weight = edge_weights(known, self.protocol).to(log_det.dtype)
+            weight = edge_weights(known, self.protocol).to(values.dtype)
         else:
-            weight = torch.zeros_like(log_det)
+            weight = torch.zeros_like(values)
             row = (drawn.next >= 0).nonzero()[:, 0]
             weight[row, drawn.next[row]] = 1.0
         if paired:
             edges = unbiased_edges(drawn, observed, model.schema.partners)
             known, weight = edges.known, weight * (edges.weight > 0)
-        return Scores(log_prob_beside(model, values, known), log_det, weight)
+        return Beside(weight, known)

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from anyorder.model import AnyOrderModel
 from anyorder.training.induced import Induced
-from anyorder.training.objectives.base import Objective, Scores, log_prob_beside
+from anyorder.training.objectives.base import Beside, Objective
 from anyorder.training.unbiased_edges import unbiased_edges
 
 
@@ -23,18 +23,16 @@ class Parallel(Objective):
 
     name: ClassVar[str] = "parallel"
 
-    def scores(
-        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
-    ) -> Scores:
+    def draw(self, model: AnyOrderModel, values: Tensor, observed: Tensor, generator: torch.Generator) -> Beside:
         batch, variables = values.shape
         induced = Induced(self.masking, self.protocol, reweight=self.reweight)
         if model.schema.pairs:
             edges = unbiased_edges(induced.draw(batch, variables, generator), observed, model.schema.partners)
-            return Scores(log_prob_beside(model, values, edges.known), log_det, edges.weight.to(log_det.dtype))
+            return Beside(edges.weight.to(values.dtype), edges.known)
         drawn = induced.draw(batch, variables, generator, None if bool(observed.all()) else observed)
         known = drawn.known
         # A row of which the masking can ask nothing (its target is missing, say) does not count.
-        asked = (observed & ~known & (drawn.next >= 0)[:, None]).to(log_det.dtype)
+        asked = (observed & ~known & (drawn.next >= 0)[:, None]).to(values.dtype)
         # Each row counts once, whatever the number of its unknown cells: the 1 / (N - |e|) of eq. 7.
         weight = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-        return Scores(log_prob_beside(model, values, known), log_det, weight)
+        return Beside(weight, known)

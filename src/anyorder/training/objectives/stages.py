@@ -5,16 +5,33 @@ The pixels that may be next are weighted by their transition probabilities; the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.support.checks import check_fields
-from anyorder.training.objectives.base import Objective, Scores
+from anyorder.training.objectives.base import Drawn, Objective, Scores
+
+
+@dataclass(frozen=True)
+class Staged(Drawn):
+    """All pixels beside each other by one pass in the mode of every row; ``modes``: None if the network has none."""
+
+    known: Bool[Tensor, "batch variables"]
+    modes: Int[Tensor, " batch"] | None
+
+    def rows(self, index: Tensor | slice) -> Self:
+        modes = None if self.modes is None else self.modes[index]
+        return replace(self, weight=self.weight[index], known=self.known[index], modes=modes)
+
+    def scores(self, model: AnyOrderModel, values: Tensor, log_det: Tensor) -> Scores:
+        features = model.staged_pass(values, self.known, self.modes)
+        return Scores(model.heads.log_prob_beside(features, values), log_det, self.weight)
 
 
 @dataclass(frozen=True)
@@ -35,16 +52,13 @@ class Stages(Objective):
         if self.reweight:
             raise UserError("the objective 'stages' has weights of its own: leave reweight out, or use 'parallel'")
 
-    def scores(
-        self, model: AnyOrderModel, values: Tensor, observed: Tensor, log_det: Tensor, generator: torch.Generator
-    ) -> Scores:
+    def draw(self, model: AnyOrderModel, values: Tensor, observed: Tensor, generator: torch.Generator) -> Staged:
         batch, variables = values.shape
         stage = self.masking.stage(batch, variables, generator)
         modes = None
         if model.network.modes:
             unheard = torch.rand(batch, generator=generator, device=generator.device) < self.untold
             modes = stage.mode.masked_fill(unheard, model.network.modes)
-        features = model.staged_pass(values, stage.known & observed, modes)
-        following = (stage.next & observed).to(log_det.dtype)
+        following = (stage.next & observed).to(values.dtype)
         weight = following / following.sum(dim=1, keepdim=True).clamp(min=1)
-        return Scores(model.heads.log_prob_beside(features, values), log_det, weight)
+        return Staged(weight, stage.known & observed, modes)
