@@ -95,7 +95,7 @@ def test_what_is_missing_is_shown_as_it_is_typed(app: typer.Typer) -> None:
 
 
 def test_a_modality_without_the_command_is_named(app: typer.Typer) -> None:
-    assert mistake(app, "smell") == "play is for models of sounds and films; 'smell' is a model of smells"
+    assert mistake(app, "smell") == "play works with models of sounds and films, but 'smell' is a model of smells"
 
 
 def test_help_says_whose_an_option_is(app: typer.Typer) -> None:
@@ -107,7 +107,7 @@ def test_help_says_whose_an_option_is(app: typer.Typer) -> None:
         "--loud <float> sounds: how loud [default: 0.5]",
         "--screen NAME films: where",
         "how many to draw [default: (3 for sounds, 1 for films)]",
-        "--seed <int range> the same seed gives the same draws, another one others",
+        "--seed <int range> the same seed gives the same draws",
     ):
         assert words in text
     assert text.index("--seed") < text.index("--loud") < text.index("--screen")  # shared first, then by modality

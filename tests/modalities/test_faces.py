@@ -188,7 +188,7 @@ FACES = {
 def fit_text_in_random_order(seed: int = 0, **more: Any) -> ao.TextModel:
     network = {"name": "bidirectional_transformer"}
     config = {"training": BRIEF, "network": network, "protocol": {"name": "random"}}
-    return ao.fit_text(CORPUS, length=16, preset="tiny", config=config, seed=seed, **more)
+    return ao.fit_text(CORPUS, length=16, preset="tiny", engine="neural", config=config, seed=seed, **more)
 
 
 COLOUR = np.stack([DIGITS[:, 1:5, 1:5]] * 3, axis=-1) * 16

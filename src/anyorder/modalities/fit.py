@@ -19,7 +19,9 @@ from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
 from anyorder.model.tensor_bytes import check_description
+from anyorder.support.bars import long_work
 from anyorder.support.devices import chosen_device
+from anyorder.support.interrupt import deferred_interrupt
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.forecast import NOTICEABLE, still_to_gain
 from anyorder.training.loop import Trainer
@@ -116,12 +118,13 @@ def run_fit(
     data: Mapping[str, Any],
     arguments: Mapping[str, Any],
     reserved: float = 0.0,
-    complete: Callable[[AnyOrderModel], tuple[AnyOrderModel, Mapping[str, Any]]] | None = None,
+    complete: Callable[[AnyOrderModel, Callable[[], bool]], tuple[AnyOrderModel, Mapping[str, Any]]] | None = None,
     **facts: Any,
 ) -> tuple[AnyOrderModel, dict[str, Any]]:
     """The trained core and its card. ``unit`` says what held-out scores count; ``facts`` are the modality's own.
 
-    ``complete`` makes the final core of the trained one, and its scores; ``reserved``: seconds of the budget for that.
+    ``complete`` makes the final core of the trained one, and its scores, soon if it is told to stop; ``reserved``:
+    seconds of the budget for that.
     """
     one = trainer(
         run,
@@ -138,7 +141,9 @@ def run_fit(
         one.run(watch=watch)
     core, scores = one.finish().cpu(), {"held_out": one.progress.best}
     if complete is not None:
-        core, more = complete(core)
+        # Ctrl-C must not cost what was trained: it only makes this shorter.
+        with deferred_interrupt() as interrupt, long_work("learning how to mix", run.progress, part=True):
+            core, more = complete(core, lambda: interrupt.requested or one.progress.interrupted)
         scores |= more
     card = make_card(
         modality,

@@ -23,9 +23,10 @@ from anyorder.errors import UserError
 from anyorder.networks.base import Network, Walk
 from anyorder.networks.counts import Counts
 from anyorder.networks.layout import Layout
-from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead
+from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead, answered_at
 from anyorder.query import Chain, members
 from anyorder.support.checks import check_fields
+from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
 
 NEIGHBOURS = 8  # on either side that are looked at: as many as counts reach
@@ -67,7 +68,9 @@ class Counted(Network):
     def of(cls, layout: Layout, network: Network, counts: Counts) -> Counted:
         """This network and these counts, half of each."""
         trained = [network, counts]
-        return cls(layout, tuple({"network": describe(own)} for own in trained), trained=trained)
+        described = tuple({"network": describe(own)} for own in trained)
+        with drawing_from(torch.Generator().manual_seed(0)):  # the caller's random state is not ours
+            return cls(layout, described, trained=trained)
 
     @property
     def inside(self) -> Sequence[Network]:
@@ -81,7 +84,7 @@ class Counted(Network):
         self, network: Float[Tensor, "*batch levels"], counts: Float[Tensor, "*batch levels"], near: Tensor
     ) -> Float[Tensor, "*batch levels"]:
         """Log-probabilities of the mixture of two laws; ``near``: how much is known around each target."""
-        if self.layout.width < 2:  # a single symbol, of which everyone is sure
+        if self.layout.width < 2:  # a single symbol has probability one
             return network
         one, other = network.double().log_softmax(-1), counts.double().log_softmax(-1)
         weight = self.weights(hints(one, other, near)).exp()
@@ -154,16 +157,11 @@ class _CountedLookahead(GuessingLookahead):
         self.look_ahead = network.part.look_ahead(values, chain)
 
     def look(self, guesses: Tensor, reach: int) -> Tensor:
-        self.guesses = guesses
         laws = self.look_ahead.look(guesses, reach)
-        targets = self.upcoming(guesses.shape[1] + reach).clamp(min=0)
-        found = []
-        for right in range(guesses.shape[1] + 1):
-            values, known = self.answered(torch.full_like(self.reached, right))
-            asked = targets[:, right : right + reach]
-            counts = [self.network.counts.at(values, known, target) for target in asked.unbind(1)]
-            found.append(self.network.mixed(laws[:, right], torch.stack(counts, dim=1), nearby(known, asked)))
-        return torch.stack(found, dim=1)
+        asked = self.cases(guesses, reach)
+        counts = answered_at(self.network.counts, asked)
+        near = torch.stack([nearby(known, targets) for _, known, targets in asked], dim=1)
+        return self.network.mixed(laws, counts, near)
 
     def settle(self, right: Tensor, value: Tensor) -> None:
         self.look_ahead.settle(right, value)

@@ -22,6 +22,7 @@ from anyorder.networks.counting.grams import Grams
 from anyorder.networks.counting.messages import Ascending, Evidence, beside
 from anyorder.networks.counting.smoothing import KneserNey
 from anyorder.networks.layout import Layout
+from anyorder.networks.parts.lookahead import AtLookahead, Lookahead
 from anyorder.query import PAD, Chain
 from anyorder.support.checks import check_fields, whole
 
@@ -135,6 +136,9 @@ class Counts(MaskNetwork):
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
         return _CountsWalk(self, values, chain)
 
+    def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
+        return AtLookahead(self, values, chain)
+
     def _plain(
         self, known: Bool[Array, "rows variables"], evidence: Bool[Array, "rows variables"]
     ) -> Bool[Array, "rows variables"]:
@@ -208,9 +212,9 @@ class _CountsWalk(Walk):
     def features(self, rows: Tensor | None = None) -> Tensor:
         here = np.arange(len(self.order)) if rows is None else rows.cpu().numpy()
         targets = np.maximum(self.order[here, self.step], 0)
-        laws = np.zeros((len(here), self.network.symbols))
+        laws = np.full((len(here), self.network.symbols), 1 / self.network.symbols)
         by_walk = self.rising[here] & ~self.plain[here, targets] & (self.order[here, self.step] != PAD)
-        others = np.flatnonzero(~by_walk)
+        others = np.flatnonzero(~by_walk & (self.order[here, self.step] != PAD))
         laws[others] = self.network._answers(self.codes[here[others]], self.known[here[others]], targets[others])
         for index in np.flatnonzero(by_walk):
             laws[index] = self._walk(int(here[index])).probs(int(targets[index]))

@@ -62,8 +62,8 @@ def test_choices_of_heads() -> None:
         ({"continuous": {"name": "categorical"}}, "levels"),
         ({"continuous": {"name": "spline", "bin": 3}}, "bins"),
         ({"continuous": "spline"}, "name"),
-        ({"spiked": {"name": "spiked"}}, "base"),
-        ({"categorical": {"name": "categorical", "levels": 3}}, "own"),
+        ({"spiked": {"name": "spiked"}}, "inside it"),
+        ({"categorical": {"name": "categorical", "levels": 3}}, "set by the column"),
     ],
 )
 def test_wrong_choices_are_refused(heads: dict[str, object], word: str) -> None:

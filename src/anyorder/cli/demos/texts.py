@@ -41,9 +41,10 @@ def run_text_demo(
     windows = pages(corpus, model)
     fillings: list[Filling] = []
     names: list[str] = []
+    shown: list[str] = []
     scores = []
-    for name, share in (("scattered characters", None), ("stretches of six", 6)):
-        hidden = holes(len(windows), share, seed)
+    for name, run in (("scattered characters", None), ("stretches of six", 6)):
+        hidden = holes(len(windows), run, seed)
         given = ~hidden
         bits = {
             label: -float(own.log_prob(windows, given=given).sum()) / math.log(2) / hidden.sum()
@@ -54,6 +55,7 @@ def run_text_demo(
         right = np.mean([filled.text[at] == windows[0][at] for at in filled.holes])
         fillings.append(filled)
         names.append(name.split()[0])
+        shown.append(asked.replace(MARK, "_"))
         scores.append(
             {
                 "hidden": name,
@@ -63,7 +65,6 @@ def run_text_demo(
                 "right on this page": f"{right:.0%}",
             }
         )
-    shown = "".join("_" if at in fillings[0].holes else character for at, character in enumerate(windows[0]))
     save_figure(plot_fillings(shown, fillings, names), out)
     result = {
         "scores": scores,

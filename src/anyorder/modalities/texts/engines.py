@@ -7,30 +7,32 @@ held-out text has told how far to believe them, they take in that text as well.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from anyorder.errors import UserError, nearest
 from anyorder.masking import Cardinality, Masking, Mixture
 from anyorder.model import AnyOrderModel
-from anyorder.model.any_order import layout_of
 from anyorder.model.likelihood import log_probs
 from anyorder.networks.counted import Counted
 from anyorder.networks.counts import Counts
+from anyorder.networks.layout import Layout
 from anyorder.query import Query
 from anyorder.training.mixing import learn_mixing
 from anyorder.training.rows import Rows
 
 Engine: TypeAlias = Literal["auto", "neural", "counts"]
-TRAINED = ("auto", "neural")  # those with a network
-TOGETHER = ("auto",)  # those of which that is not all
+WITH_NETWORK = ("auto", "neural")
+WITH_BOTH = ("auto",)
 SHARE, MOST_SECONDS = 0.1, 20.0  # of the budget that is kept for learning how to mix
 JUDGES = 16  # windows by which counts alone are judged: more would take longer than counting
-UNBOUNDED = 20.0  # seconds for it where the budget is a number of steps
+MIXED_ON = 32  # windows from which mixing is learned where the budget is a number of steps: no clock decides then
 
 
 def check_engine(engine: str) -> str:
@@ -40,34 +42,42 @@ def check_engine(engine: str) -> str:
     return engine
 
 
-def mixing_seconds(minutes: float | None) -> float:
-    """How long learning to mix may take of so many minutes."""
-    return UNBOUNDED if minutes is None else min(SHARE * 60 * minutes, MOST_SECONDS)
+def mixing_seconds(minutes: float | None) -> float | None:
+    """How long learning to mix may take of so many minutes; None where there is no limit."""
+    return None if minutes is None else min(SHARE * 60 * minutes, MOST_SECONDS)
 
 
 @dataclass(frozen=True)
 class Counting:
     """What is counted, and the questions about held-out text that judge it.
 
-    ``more``: held-out text that is counted in the end, if it is not a text of its own.
+    ``held_out_codes``: held-out text that is counted in the end, if it is not a text of its own. ``layout``: that of
+    the windows.
     """
 
     codes: Int[Tensor, " positions"]
-    more: Int[Tensor, " further"]
+    held_out_codes: Int[Tensor, " further"]
     order: int
+    layout: Layout
     held_out: Rows
     masking: Masking
     seed: int
 
-    def counts(self, core: AnyOrderModel) -> Counts:
-        """The counts of what is learned from, for the variables of this model."""
-        return Counts.of(layout_of(core.schema, _heads(core)), self.codes.numpy(), self.order)
+    @cached_property
+    def counts(self) -> Counts:
+        """The counts of what is learned from."""
+        return Counts.of(self.layout, self.codes.numpy(), self.order)
 
-    def finished(self, network: Counts) -> Counts:
+    @cached_property
+    def final_counts(self) -> Counts:
         """With the held-out text, where that is part of the corpus."""
-        if not len(self.more):
-            return network
-        return Counts.of(network.layout, torch.cat([self.codes, self.more]).numpy(), self.order)
+        if not len(self.held_out_codes):
+            return self.counts
+        return Counts.of(self.layout, torch.cat([self.codes, self.held_out_codes]).numpy(), self.order)
+
+    def make_ready(self) -> None:
+        """Count now: before a network is trained, as a part of its time."""
+        _ = self.counts.smoothed, self.final_counts
 
     def query(self) -> Query:
         """A question about every held-out window, the same each time; one in four about some characters alone."""
@@ -76,23 +86,30 @@ class Counting:
 
     def alone(self, core: AnyOrderModel) -> tuple[AnyOrderModel, dict[str, Any]]:
         """A model of counts alone, and its score."""
-        counts = self.counts(core)
-        spread = torch.linspace(0, len(self.held_out.values) - 1, JUDGES).long().unique()
-        values, query = self.held_out.values[spread], self.query().rows(spread)
-        judged = AnyOrderModel(core.encoding, counts, _heads(core), core.protocol)
+        values, query = self._spread(JUDGES)
+        judged = AnyOrderModel(core.encoding, self.counts, _heads(core), core.protocol)
         nats = log_probs(judged, values, query)[0].sum() / max(int(query.asked.sum()), 1)
-        final = AnyOrderModel(core.encoding, self.finished(counts), _heads(core), core.protocol)
+        final = AnyOrderModel(core.encoding, self.final_counts, _heads(core), core.protocol)
         return final.eval(), {"held_out": float(nats)}
 
-    def together(self, core: AnyOrderModel, seconds: float) -> tuple[AnyOrderModel, dict[str, Any]]:
-        """A trained network and counts as one model, and their scores."""
+    def _spread(self, most: int) -> tuple[Float[Tensor, "windows positions"], Query]:
+        """So many of the held-out windows, evenly spread, and what is asked of each."""
+        index = torch.linspace(0, len(self.held_out.values) - 1, most).long().unique()
+        return self.held_out.values[index], self.query().rows(index)
+
+    def together(
+        self, core: AnyOrderModel, seconds: float | None, stop: Callable[[], bool]
+    ) -> tuple[AnyOrderModel, dict[str, Any]]:
+        """A trained network and counts as one model, and their scores; sooner than in ``seconds`` if told to stop."""
         if core.heads.of(0).levels == 1:  # one symbol: nothing is left to learn
             return core, {}
-        counts = self.counts(core)
-        network = Counted.of(core.network.layout, core.network, counts)
-        chain = core.protocol.chain(self.query(), torch.Generator().manual_seed(self.seed))
-        scores = learn_mixing(network, self.held_out.values, chain, seconds=seconds, seed=self.seed)
-        final = Counted.of(core.network.layout, core.network, self.finished(counts))
+        network = Counted.of(self.layout, core.network, self.counts)
+        values, query = self._spread(MIXED_ON if seconds is None else len(self.held_out.values))
+        # Whatever the time is enough for should be from all over the text.
+        order = torch.randperm(len(values), generator=torch.Generator().manual_seed(self.seed))
+        chain = core.protocol.chain(query.rows(order), torch.Generator().manual_seed(self.seed))
+        scores = learn_mixing(network, values[order], chain, seed=self.seed, seconds=seconds, stop=stop)
+        final = Counted.of(self.layout, core.network, self.final_counts)
         final.weights.load_state_dict(network.weights.state_dict())
         model = AnyOrderModel(core.encoding, final, _heads(core), core.protocol)
         return model.eval(), {"held_out": scores["together"], "engines": scores}

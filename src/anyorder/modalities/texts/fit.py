@@ -15,7 +15,7 @@ from anyorder.masking import maskings
 from anyorder.modalities.card import make_card
 from anyorder.modalities.fit import Run, run_fit, training_facts
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
-from anyorder.modalities.texts.engines import TOGETHER, TRAINED, Counting, Engine, mixing_seconds
+from anyorder.modalities.texts.engines import WITH_BOTH, WITH_NETWORK, Counting, Engine, mixing_seconds
 from anyorder.modalities.texts.model import TextModel
 from anyorder.modalities.texts.options import TextOptions
 from anyorder.protocols import protocols
@@ -105,16 +105,17 @@ def fit_text(
     # Evenly spread over the held-out text, none twice.
     rows = WindowRows(Windows(held_out, length))
     judges = rows.take(torch.linspace(0, len(rows) - 1, options.training.validation_queries).long().unique())
-    counting = Counting(
-        codes, held_out if validation is None else held_out[:0], options.order, judges, masking, run.seed
-    )
+    more = held_out if validation is None else held_out[:0]
+    counting = Counting(codes, more, options.order, core.network.layout, judges, masking, run.seed)
     facts: dict[str, Any] = {
         "modality": TextModel.modality,
         "data": {"characters": len(text), "fingerprint": _fingerprint(text)},
         "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
     }
     unit_of_scores = "nats per character, held-out text, random queries"
-    if options.engine not in TRAINED:
+    if options.engine not in WITH_NETWORK:
+        if run.folder is not None or run.curves:
+            raise UserError("counting takes seconds and has no curve: leave out checkpoint, log and tensorboard")
         core, scores = counting.alone(core)
         card = make_card(
             **facts,
@@ -124,8 +125,10 @@ def fit_text(
             scores={"unit": unit_of_scores, **scores},
         )
         return TextModel(core, card)
-    together = options.engine in TOGETHER
+    together = options.engine in WITH_BOTH
     seconds = mixing_seconds(options.training.minutes)
+    if together:
+        counting.make_ready()
     core, card = run_fit(
         run,
         core,
@@ -135,8 +138,8 @@ def fit_text(
         judges,
         unit=unit_of_scores,
         arguments={"length": length},
-        reserved=seconds if together else 0.0,
-        complete=(lambda trained: counting.together(trained, seconds)) if together else None,
+        reserved=(seconds or 0.0) if together else 0.0,
+        complete=(lambda trained, stop: counting.together(trained, seconds, stop)) if together else None,
         **facts,
     )
     card["training"]["engine"] = options.engine

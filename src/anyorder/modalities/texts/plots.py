@@ -17,12 +17,17 @@ COLUMNS = 84  # characters a line
 GREY, SURE = "#f3d9c4", "#1f7a4d"
 
 
-def plot_fillings(asked: str, fillings: Sequence[Filling], names: Sequence[str]) -> Figure:
-    """The text as it was asked, then each way to fill it, one below the other, in lines of equal length."""
-    blocks: list[tuple[str, str, dict[int, float]]] = [("asked", asked, {})]
-    for name, one in zip(names, fillings, strict=True):
+def plot_fillings(asked: str | Sequence[str], fillings: Sequence[Filling], names: Sequence[str]) -> Figure:
+    """The text as it was asked, then each way to fill it, one below the other, in lines of equal length.
+
+    Several texts ``asked`` each stand above their own filling.
+    """
+    blocks: list[tuple[str, str, dict[int, float]]] = [("asked", asked, {})] if isinstance(asked, str) else []
+    for number, (name, one) in enumerate(zip(names, fillings, strict=True)):
+        if not isinstance(asked, str):
+            blocks.append(("asked", asked[number], {}))
         blocks.append((name, one.text, {position: one.confidence[position] for position in one.holes}))
-    lines = -(-max(len(asked), 1) // COLUMNS)
+    lines = -(-max(1, *(len(text) for _, text, _ in blocks)) // COLUMNS)
     height = len(blocks) * (lines + 0.8) + 1.6
     figure = new_figure(0.105 * (COLUMNS + 8) + 0.2, 0.21 * height + 0.1)
     axes = figure.add_subplot()

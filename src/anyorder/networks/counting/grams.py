@@ -41,7 +41,7 @@ class Grams:
 
     @classmethod
     def count(cls, codes: Int[np.ndarray, " positions"], symbols: int, order: int) -> Grams:
-        """Count the stretches of a text, part after part; those shorter than ``order`` as beginnings of such."""
+        """Count the stretches of a text, part after part; shorter ones only where a longest one begins."""
         order = min(order, longest(symbols), len(codes))
         keys, counts = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         for start in range(0, len(codes) - order + 1, AT_ONCE):
@@ -77,6 +77,8 @@ class Grams:
         count: Int[np.ndarray, " all"],
     ) -> Grams:
         """What :meth:`packed` packed; ``sizes``: how many stretches there are of each length."""
+        if len(sizes) > longest(symbols) or any((part < 0).any() for part in (symbol, continued)):
+            raise UserError("the counts of this model are damaged (some are impossible); fit or copy it again")
         ends = np.cumsum(sizes)
         last, counted = np.split(symbol.astype(np.int64), ends[:-1]), np.split(count.astype(np.int64), ends[:-1])
         inner = np.split(continued.astype(np.int64), ends[:-1])
@@ -93,9 +95,11 @@ class Grams:
     def continued_backwards(self) -> Iterator[Integers]:
         """For each length but the longest: how many different symbols occur before each stretch."""
         for length, (shorter, longer) in enumerate(zip(self.keys, self.keys[1:], strict=False), start=1):
-            ends = np.searchsorted(shorter, longer % self.symbols**length)
-            # A stretch that only begins the text has nothing before it, and counts as if one symbol were there.
-            yield np.bincount(np.minimum(ends, len(shorter) - 1), minlength=len(shorter)).clip(min=1)
+            suffix = longer % self.symbols**length
+            index = np.searchsorted(shorter, suffix).clip(max=len(shorter) - 1)
+            # The last symbols of a text begin no stretch of full length, so a suffix may be missing among the shorter
+            # ones; and a stretch that begins the text has nothing before it, which counts as if one symbol were there.
+            yield np.bincount(index[shorter[index] == suffix], minlength=len(shorter)).clip(min=1)
 
 
 def _keys(codes: Int[np.ndarray, " positions"], symbols: int, order: int) -> Integers:

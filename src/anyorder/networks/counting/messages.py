@@ -45,11 +45,12 @@ class Effort:
 FIRST = Effort(short=1_000, longer=1_000)
 SECOND = Effort(short=20_000, longer=20_000, left_out=1e-2)
 ALONE = Effort(short=20_000, longer=1_000)  # from the left, where nothing is known to the right of a gap
+NUMBERS = 2_000_000  # states times symbols before one position: bounds the memory where an alphabet is large
 KEPT = 1 << 16  # probabilities of one position that are kept for the walk from the left
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Gapped:
     """A text of which some positions are unknown: the symbols that are possible at each position."""
 
     counts: KneserNey
@@ -72,7 +73,8 @@ class Stretch:
             best, states = 0, 1
             for length in range(1, min(self.counts.order - 1, position, found[-1] + 1) + 1):
                 states *= len(self.choices[position - length])
-                if states > (self.effort.short if length < self.counts.dense else self.effort.longer):
+                most = self.effort.short if length < self.counts.dense else self.effort.longer
+                if states > min(most, NUMBERS // self.counts.symbols):
                     break
                 best = length
             found.append(best)
@@ -144,7 +146,7 @@ class Stretch:
         return found
 
 
-def _last_axis(message: Numbers, text: Stretch, position: int) -> Numbers:
+def _last_axis(message: Numbers, text: Gapped, position: int) -> Numbers:
     """A message about the states behind a position, with an axis for its symbol in any case."""
     if message.ndim and text.open[position]:
         return message
@@ -165,10 +167,10 @@ class Evidence:
         found = np.flatnonzero(self.known)
         return int(found[-1]) if len(found) else -1
 
-    def stretch(self, choices: Sequence[Symbols], effort: Effort) -> Stretch:
+    def stretch(self, choices: Sequence[Symbols], effort: Effort) -> Gapped:
         """The text with these symbols where it is unknown."""
         own = [self.codes[at : at + 1] if self.known[at] else choices[at] for at in range(len(self.codes))]
-        return Stretch(self.counts, own, effort)
+        return Gapped(self.counts, own, effort)
 
     def around(self, target: int) -> tuple[Evidence, int]:
         """All that matters to one position, and where it is there: up to contexts in which everything is known."""
@@ -188,7 +190,7 @@ class Evidence:
         return Evidence(self.counts, self.codes[start:end], self.known[start:end]), target - start
 
     @cached_property
-    def rounds(self) -> list[tuple[Stretch, list[Numbers]]]:
+    def rounds(self) -> list[tuple[Gapped, list[Numbers]]]:
         """The text and its messages from the right: all symbols and short histories first, then likely ones and longer.
 
         One round alone where that is exact, or nothing is known behind what is unknown.
@@ -218,7 +220,7 @@ def _likely(law: Numbers, left_out: float) -> Symbols:
 class Forward:
     """Walks along a text from the left: the states before a position, with their probabilities."""
 
-    def __init__(self, text: Stretch) -> None:
+    def __init__(self, text: Gapped) -> None:
         self.text = text
         self.position = 0
         self.states: Numbers = np.ones(())
@@ -247,11 +249,12 @@ class Ascending:
 
     def __init__(self, evidence: Evidence, asked: Bool[np.ndarray, " positions"]) -> None:
         self.evidence = evidence
+        self.codes, self.known = evidence.codes.copy(), evidence.known.copy()  # as they are told
         likely = evidence.rounds[-1][0].choices
         # What is asked has one symbol when the walk is past it: which one is told then.
         choices = [likely[at][:1] if asked[at] else likely[at] for at in range(len(asked))]
         effort = SECOND if len(evidence.rounds) > 1 else ALONE
-        self.walk = Forward(Stretch(evidence.counts, choices, effort))
+        self.walk = Forward(Gapped(evidence.counts, choices, effort))
 
     def probs(self, position: int) -> Float[np.ndarray, " symbols"]:
         """Probabilities of the symbols at the next position that is asked."""
@@ -259,6 +262,10 @@ class Ascending:
             self.walk.go(None)
         joint = self.walk.joint()
         found = [self._told(joint, *own) for own in self.evidence.rounds]
+        if found[-1] is None:
+            # What was told was next to impossible by what was known before: that must be weighed anew.
+            evidence, here = Evidence(self.evidence.counts, self.codes, self.known).around(position)
+            return Ascending(evidence, np.arange(len(evidence.codes)) == here).probs(here)
         return combined(found[0], found[-1], self.evidence.rounds[-1][0].choices[position])
 
     def tell(self, position: int, symbol: int) -> None:
@@ -266,9 +273,10 @@ class Ascending:
         while self.walk.position < position:
             self.walk.go(None)
         self.walk.text.choices[position] = np.array([symbol])
+        self.codes[position], self.known[position] = symbol, True
         self.walk.go(symbol)
 
-    def _told(self, joint: Numbers, text: Stretch, messages: list[Numbers]) -> Numbers | None:
+    def _told(self, joint: Numbers, text: Gapped, messages: list[Numbers]) -> Numbers | None:
         """The states and symbols of the walk, weighed by what is known to the right; symbols that are possible there.
 
         None where a symbol that was told is not one of those.
@@ -292,8 +300,8 @@ class Ascending:
 
 def combined(first: Numbers | None, second: Numbers | None, likely: Symbols) -> Float[np.ndarray, " symbols"]:
     """The second round's probabilities of likely symbols, and the first one's of what is left."""
-    assert first is not None  # all symbols are possible in the first round
-    if second is None or second is first:
+    assert first is not None and second is not None
+    if second is first:
         return first
     found = first.copy()
     found[likely] = second * first[likely].sum()
@@ -318,7 +326,7 @@ def beside(evidence: Evidence) -> Float[np.ndarray, "positions symbols"]:
     return found
 
 
-def _posterior(evidence: Evidence, text: Stretch, messages: list[Numbers]) -> list[Numbers | None]:
+def _posterior(evidence: Evidence, text: Gapped, messages: list[Numbers]) -> list[Numbers | None]:
     """Probabilities of the possible symbols at every unknown position, given all evidence."""
     found: list[Numbers | None] = [None] * len(evidence.codes)
     walk = Forward(text)

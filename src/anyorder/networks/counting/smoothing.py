@@ -41,7 +41,7 @@ class Discounted:
 
 
 def _discounts(counts: Integers) -> Numbers:
-    """What is taken off a count of 0, 1, 2, and 3 or more: half, where too few different counts are there to tell."""
+    """What is taken off a count of 0, 1, 2, and 3 or more: 0.5 if too few counts occur to tell."""
     often = np.bincount(counts.clip(max=5), minlength=6)[1:5].astype(np.float64)
     if not often.all():
         return np.array([0.0, 0.5, 0.5, 0.5])

@@ -70,6 +70,37 @@ class GuessingLookahead(Lookahead):
             target.where(target < self.chain.variables, PAD), self.chain.variables
         )
 
+    def cases(self, guesses: Float[Tensor, "batch guesses"], reach: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Values, what is known of them and the targets of a look, for each number of right guesses."""
+        self.guesses = guesses
+        targets = self.upcoming(guesses.shape[1] + reach).clamp(min=0)
+        return [
+            (*self.answered(torch.full_like(self.reached, right)), targets[:, right : right + reach])
+            for right in range(guesses.shape[1] + 1)
+        ]
+
+
+def answered_at(
+    network: Network, cases: list[tuple[Tensor, Tensor, Tensor]]
+) -> Float[Tensor, "batch right reach width"]:
+    """A look by ``at``, one target after the other."""
+    found = [
+        torch.stack([network.at(values, known, target) for target in targets.unbind(1)], dim=1)
+        for values, known, targets in cases
+    ]
+    return torch.stack(found, dim=1)
+
+
+class AtLookahead(GuessingLookahead):
+    """By ``at``, for networks that answer for one variable much sooner than for all."""
+
+    def __init__(self, network: Network, values: Float[Tensor, "batch variables"], chain: Chain) -> None:
+        super().__init__(values, chain)
+        self.network = network
+
+    def look(self, guesses: Tensor, reach: int) -> Tensor:
+        return answered_at(self.network, self.cases(guesses, reach))
+
 
 class BesideLookahead(GuessingLookahead):
     """By ``beside``, which every network has: a row of its own for each number of right guesses."""
