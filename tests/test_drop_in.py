@@ -172,7 +172,7 @@ def table() -> pd.DataFrame:
 
 
 def fitted_table(**config: Any) -> ao.TableModel:
-    return ao.fit(table(), config={"folds": 1, "training": TRAINING, **config})
+    return ao.fit(table(), engine="neural", config={"folds": 1, "training": TRAINING, **config})
 
 
 def saved_and_loaded(model: Any, tmp_path: Path) -> Any:

@@ -102,7 +102,7 @@ def test_wrong_answers_are_refused_and_strange_ones_remarked(session: Interview)
         session.check({"age": "old"})
     assert session.strange("age", "50") is None
     assert "outside" in str(session.strange("age", "1000"))
-    with pytest.raises(UserError, match="to be learned"):
+    with pytest.raises(UserError, match="what this interview is about"):
         session.tell({"risk": "3"})
     assert not session.turns
     session.setup = Setup(about=("risk",), look_ahead=2)
