@@ -1,6 +1,6 @@
 """The engines of a text on every kind of question: counting, a network, and both together, after a minute and longer.
 
-    python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (35 minutes on two cores)
+    python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (35 minutes on one core)
 
 The training part of text8 that is at hand; test windows that do not overlap, the same for all rows, and the questions
 of text_table.py (joint, marginal, scattered holes, runs of holes). n-grams are the counts of anyorder with stretches of
@@ -64,7 +64,6 @@ def asked(model: TextModel, corpus: Corpus, length: int, windows: int, fitted: f
     """Ask a model everything, and see how long it takes."""
     test = Windows(codes_of(model.alphabet, corpus.test), length).spread(windows)
     wanted = questions(windows, length)
-    torch.set_num_threads(1)
     bits = {heading: bits_of(model, test, query) for heading, query in wanted.items()}
     return {
         "scores": {name: bits_per(bits[name], query.asked.sum(dim=1).double()) for name, query in wanted.items()},
@@ -148,10 +147,10 @@ def main(
     if smoke:
         minutes, quick, windows, preset, length = 2 * smoke_data.MINUTES, smoke_data.MINUTES, 3, "tiny", 12
     corpus = smoke_data.text() if smoke else text8()
+    torch.set_num_threads(1)
     found: dict[str, Any] = {}
     ours = f"default, {minutes:g} minutes"
     for row, fitting in rows_of(minutes, quick).items():
-        torch.set_num_threads(1 if smoke else 2)
         began = time.monotonic()
         model = ao.fit_text(corpus.training, length=length, preset=preset, validation=corpus.validation, **fitting)
         seconds = time.monotonic() - began
@@ -177,8 +176,8 @@ def main(
         {
             "title": "Counting, a network, and both: text8",
             "about": f"Bits per asked character (lower is better) on {windows} test windows of {length} characters, "
-            "plus or minus the standard error, by the kind of question; all rows from one run. Networks train on two "
-            f"threads with the preset `{preset}`; fills and compression are timed on one.",
+            "plus or minus the standard error, by the kind of question; all rows from one run. Networks train with the "
+            f"preset `{preset}` on one thread, and everything is timed on one.",
             "partial": f"This is {corpus.partial}." if corpus.partial else "",
             "seed": 0,
             "rows": lines,

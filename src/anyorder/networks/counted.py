@@ -23,7 +23,7 @@ from anyorder.errors import UserError
 from anyorder.networks.base import Network, Walk
 from anyorder.networks.counts import Counts
 from anyorder.networks.layout import Layout
-from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead, answered_at
+from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead
 from anyorder.query import Chain, members
 from anyorder.support.checks import check_fields
 from anyorder.support.randomness import drawing_from
@@ -149,22 +149,21 @@ class _CountedWalk(Walk):
 
 
 class _CountedLookahead(GuessingLookahead):
-    """The network looks ahead in its own way; the counts are asked for each number of right guesses."""
+    """Both look ahead, each in its own way, and what they say is mixed."""
 
     def __init__(self, network: Counted, values: Tensor, chain: Chain) -> None:
         super().__init__(values, chain)
         self.network = network
-        self.look_ahead = network.part.look_ahead(values, chain)
+        self.looks = [part.look_ahead(values, chain) for part in network.inside]
 
     def look(self, guesses: Tensor, reach: int) -> Tensor:
-        laws = self.look_ahead.look(guesses, reach)
-        asked = self.cases(guesses, reach)
-        counts = answered_at(self.network.counts, asked)
-        near = torch.stack([nearby(known, targets) for _, known, targets in asked], dim=1)
-        return self.network.mixed(laws, counts, near)
+        laws = [look.look(guesses, reach) for look in self.looks]
+        near = [nearby(known, targets) for _, known, targets in self.cases(guesses, reach)]
+        return self.network.mixed(laws[0], laws[1], torch.stack(near, dim=1))
 
     def settle(self, right: Tensor, value: Tensor) -> None:
-        self.look_ahead.settle(right, value)
+        for look in self.looks:
+            look.settle(right, value)
         super().settle(right, value)
 
 

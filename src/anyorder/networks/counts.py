@@ -22,7 +22,7 @@ from anyorder.networks.counting.grams import Grams
 from anyorder.networks.counting.messages import Ascending, Evidence, beside
 from anyorder.networks.counting.smoothing import KneserNey
 from anyorder.networks.layout import Layout
-from anyorder.networks.parts.lookahead import AtLookahead, Lookahead
+from anyorder.networks.parts.lookahead import GuessingLookahead, Lookahead, answered_at
 from anyorder.query import PAD, Chain
 from anyorder.support.checks import check_fields, whole
 
@@ -137,7 +137,11 @@ class Counts(MaskNetwork):
         return _CountsWalk(self, values, chain)
 
     def look_ahead(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Lookahead:
-        return AtLookahead(self, values, chain)
+        return _CountsLookahead(self, values, chain)
+
+    @property
+    def drafter(self) -> Counts:
+        return self  # its drafts are all right
 
     def _plain(
         self, known: Bool[Array, "rows variables"], evidence: Bool[Array, "rows variables"]
@@ -237,6 +241,48 @@ class _CountsWalk(Walk):
                 if row in self.walks:
                     self.walks[row].tell(target, int(codes[row]))
         self.step += 1
+
+
+class _CountsLookahead(GuessingLookahead):
+    """Looks with the messages of the chain, as a walk does; where several steps are skipped, each has its own."""
+
+    def __init__(self, network: Counts, values: Tensor, chain: Chain) -> None:
+        super().__init__(values, chain)
+        self.network = network
+        order, asked, known = (part.cpu().numpy() for part in (chain.order, chain.asked, chain.evidence))
+        # Rows with a step that needs messages, asked from left to right.
+        rows = _rising(order) & (asked & ~network._plain(known | asked, known)).any(axis=1)
+        codes = _codes(values, chain.evidence)
+        self.walks = {
+            int(row): Ascending(Evidence(network.smoothed, codes[row], known[row]), asked[row])
+            for row in np.flatnonzero(rows)
+        }
+
+    def look(self, guesses: Tensor, reach: int) -> Tensor:
+        found = answered_at(self.network, self.cases(guesses, reach))
+        if reach > 1 or not self.walks:
+            return found
+        ahead, guessed = self.upcoming(guesses.shape[1] + 1).tolist(), guesses.long().tolist()
+        for row, walk in self.walks.items():
+            trial, laws = walk.copy(), []
+            for right, target in enumerate(ahead[row]):
+                if target == PAD:
+                    break
+                laws.append(trial.probs(target))
+                if right < len(guessed[row]):
+                    trial.tell(target, guessed[row][right])
+            if laws:
+                found[row, : len(laws), 0] = self.network._features(np.stack(laws), self.values)
+        return found
+
+    def settle(self, right: Tensor, value: Tensor) -> None:
+        ahead, guessed = self.upcoming(self.guesses.shape[1] + 1).tolist(), self.guesses.long().tolist()
+        for row, walk in self.walks.items():
+            told = [*guessed[row][: int(right[row])], int(value[row])]
+            for target, symbol in zip(ahead[row], told, strict=False):
+                if target != PAD:
+                    walk.tell(target, symbol)
+        super().settle(right, value)
 
 
 def _codes(

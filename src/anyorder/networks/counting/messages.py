@@ -17,8 +17,9 @@ changes the messages from the left alone: one round from the right serves a whol
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -226,6 +227,12 @@ class Forward:
         self.states: Numbers = np.ones(())
         self._probs: Numbers | None = None
 
+    def copy(self) -> Forward:
+        """One that goes its own way from here on."""
+        twin = copy.copy(self)
+        twin.text = replace(self.text, choices=list(self.text.choices))
+        return twin
+
     def joint(self) -> Float[np.ndarray, "..."]:
         """Probabilities of states and the next symbol together, up to a factor: [*states, symbols]."""
         if self._probs is None:
@@ -255,6 +262,12 @@ class Ascending:
         choices = [likely[at][:1] if asked[at] else likely[at] for at in range(len(asked))]
         effort = SECOND if len(evidence.rounds) > 1 else ALONE
         self.walk = Forward(Gapped(evidence.counts, choices, effort))
+
+    def copy(self) -> Ascending:
+        """One that goes its own way from here on."""
+        twin = copy.copy(self)
+        twin.codes, twin.known, twin.walk = self.codes.copy(), self.known.copy(), self.walk.copy()
+        return twin
 
     def probs(self, position: int) -> Float[np.ndarray, " symbols"]:
         """Probabilities of the symbols at the next position that is asked."""

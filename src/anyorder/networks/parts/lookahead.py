@@ -91,17 +91,6 @@ def answered_at(
     return torch.stack(found, dim=1)
 
 
-class AtLookahead(GuessingLookahead):
-    """By ``at``, for networks that answer for one variable much sooner than for all."""
-
-    def __init__(self, network: Network, values: Float[Tensor, "batch variables"], chain: Chain) -> None:
-        super().__init__(values, chain)
-        self.network = network
-
-    def look(self, guesses: Tensor, reach: int) -> Tensor:
-        return answered_at(self.network, self.cases(guesses, reach))
-
-
 class BesideLookahead(GuessingLookahead):
     """By ``beside``, which every network has: a row of its own for each number of right guesses."""
 
