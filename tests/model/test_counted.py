@@ -20,18 +20,9 @@ from anyorder.query import Query
 from anyorder.support.registry import describe
 from anyorder.testing import check_no_leak
 from anyorder.training.mixing import learn_mixing
+from markov_text import corpus
 
 from peaked_models import NETWORKS, SYMBOLS, N, exact, follows, peaked, query
-
-
-def corpus(size: int = 400, seed: int = 0) -> np.ndarray:
-    """A text in which a symbol depends on the two before it."""
-    rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(len(SYMBOLS), 0.5), (len(SYMBOLS), len(SYMBOLS)))
-    codes = [0, 1]
-    for _ in range(size - 2):
-        codes.append(int(rng.choice(len(SYMBOLS), p=law[codes[-2], codes[-1]])))
-    return np.array(codes)
 
 
 def counted(kind: str = "chain", seed: int = 0) -> AnyOrderModel:

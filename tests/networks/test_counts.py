@@ -24,18 +24,9 @@ from anyorder.testing import check_no_leak
 from anyorder.variables.codecs import LevelCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Variable
+from markov_text import corpus
 
 SYMBOLS, LENGTH = 3, 6
-
-
-def corpus(size: int = 400, symbols: int = SYMBOLS, seed: int = 0) -> np.ndarray:
-    """A text in which a symbol depends on the two before it."""
-    rng = np.random.default_rng(seed)
-    law = rng.dirichlet(np.full(symbols, 0.5), (symbols, symbols))
-    codes = [0, 1]
-    for _ in range(size - 2):
-        codes.append(int(rng.choice(symbols, p=law[codes[-2], codes[-1]])))
-    return np.array(codes)
 
 
 def layout(symbols: int = SYMBOLS, length: int = LENGTH) -> Layout:
@@ -49,8 +40,19 @@ def network(order: int = 4, symbols: int = SYMBOLS, length: int = LENGTH) -> Cou
 def joint(own: Counts) -> tuple[np.ndarray, np.ndarray]:
     """All texts of the length of a window, and their probabilities."""
     texts = np.array(list(itertools.product(range(own.symbols), repeat=own.layout.variables)))
-    laws = [[law[code] for law, code in zip(own.smoothed.along(text), text, strict=True)] for text in texts]
-    return texts, np.prod(laws, axis=1)
+    return texts, np.array([probability(own.smoothed, text) for text in texts])
+
+
+def probability(smoothed: KneserNey, text: np.ndarray) -> float:
+    """The product of the probabilities of all symbols, each given all before it that a context can hold."""
+    found = 1.0
+    for position, code in enumerate(text):
+        length = min(position, smoothed.order - 1)
+        context = sum(
+            int(symbol) * smoothed.symbols**back for back, symbol in enumerate(text[:position][::-1][:length])
+        )
+        found *= float(smoothed.after(np.array([context]), length)[0, code])
+    return found
 
 
 def enumerated(texts: np.ndarray, probs: np.ndarray, text: np.ndarray, known: np.ndarray, target: int) -> np.ndarray:

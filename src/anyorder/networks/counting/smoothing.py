@@ -11,11 +11,10 @@ symbols are known at all, the plain counts of k symbols come first (p), so there
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 
 from anyorder.networks.counting.grams import Grams, Integers
@@ -132,12 +131,3 @@ class KneserNey:
         seen: Integers = rows[there]
         level.add(probs, seen, index[there], top=top)
         return seen
-
-    def along(self, codes: Int[np.ndarray, " positions"]) -> Iterator[Float[np.ndarray, " symbols"]]:
-        """Probabilities of every symbol of a text given all before it: the plain oracle of everything else."""
-        for position in range(len(codes)):
-            length = min(position, self.order - 1)
-            context = 0
-            for code in codes[position - length : position]:
-                context = context * self.symbols + int(code)
-            yield self.after(np.array([context]), length)[0]
