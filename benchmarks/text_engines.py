@@ -72,7 +72,7 @@ def asked(model: TextModel, corpus: Corpus, length: int, windows: int, fitted: f
         "fill, s": round(fill_seconds(model, corpus.test[:length]), 3),
         "file, MB": round(size_of(model) / 1e6, 1),
         **drafted(model),
-        **compressed(model, corpus.test[: COMPRESSED if length == LENGTH else 2_000]),
+        **compressed(model, corpus.test[: COMPRESSED if length == LENGTH else 200]),
     }
 
 

@@ -240,7 +240,7 @@ def test_of_options(options: type[FitOptions]) -> None:
 @pytest.mark.parametrize("section", ["training", "trees"])
 def test_more_threads_than_a_machine_can_start_are_refused(section: str, threads: float) -> None:
     with pytest.raises(
-        UserError, match=f"threads must be a whole number, {most_threads()} at most, got {int(threads)}"
+        UserError, match=f"threads must be a whole number, at most {most_threads()}, got {int(threads)}"
     ):
         TableOptions.read({section: {"threads": threads}})
 
@@ -248,7 +248,7 @@ def test_more_threads_than_a_machine_can_start_are_refused(section: str, threads
 @pytest.mark.parametrize("components", [1001, 10**9, 1e9])
 @pytest.mark.parametrize("options", [TableOptions, ImageOptions])
 def test_more_components_than_make_sense_are_refused(options: type[FitOptions], components: float) -> None:
-    with pytest.raises(UserError, match="components must be a whole number, 1000 at most"):
+    with pytest.raises(UserError, match="components must be a whole number, at most 1000"):
         options.read({"components": components})
 
 
