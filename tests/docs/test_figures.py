@@ -105,6 +105,7 @@ def claims() -> Iterator[Claim]:
 PAIRED = "over the better closed form"
 FILLS = "energy score less that of DDPM, RePaint"
 REPAINT, SFARM = "DDPM, RePaint", "anyorder, seven modes (SFARM)"
+DEFAULT = "default, 20 minutes"
 CHAIN, LEFT = "chain network, MAC order", "chain network, left to right only"
 
 
@@ -112,11 +113,12 @@ def readme() -> Iterator[Claim]:
     page = "README.md"
     for name, start in (("concrete", "| concrete: "), ("diabetes", "| diabetes: ")):
         yield Claim(page, start, "[", "tables_small.json", at("rows", name, "anyorder", "copula", PAIRED))
-    for start, column in (
-        ("| text8: bits per character from", "joint"),
-        ("| text8: bits per character of", "scattered holes"),
+    for start, column, grams in (
+        ("| text8: bits per character from", "joint", "6-gram"),
+        ("| text8: bits per character of", "scattered holes", "5-gram"),
     ):
-        yield Claim(page, start, "[", "text_table.json", (("rows", CHAIN, column), ("rows", LEFT, column)))
+        rows = tuple(("rows", row, column) for row in (DEFAULT, "counts", grams))
+        yield Claim(page, start, "[", "text_engines.json", rows)
     for share in ("90", "50"):
         key = f"{share} % missing"
         rows = ((FILLS, SFARM, key), ("seconds", SFARM, key), ("seconds", REPAINT, key))
@@ -161,10 +163,13 @@ def texts() -> Iterator[Claim]:
         LEFT,
     ):
         yield Claim(page, f"| {row} |", "\n", "text_table.json", at("rows", row, *columns))
-    yield Claim(page, f"| {CHAIN} (the default) |", "\n", "text_table.json", at("rows", CHAIN, *columns))
-    yield Claim(
-        page, "| anyorder, trained for", "\n", "text_compression.json", at("rows", "anyorder", "bits per character")
-    )
+    yield Claim(page, f"| {CHAIN} (the default's) |", "\n", "text_table.json", at("rows", CHAIN, *columns))
+    for row in ("4-gram", "5-gram", "6-gram", "counts", "its network alone", "default, 1 minute", DEFAULT):
+        kinds = ("joint", "marginal", "scattered holes", "runs of holes", "fit, s")
+        yield Claim(page, f"| {row} |", "\n", "text_engines.json", at("rows", row, *kinds))
+    packed = "compressed, bits per character"
+    yield Claim(page, "| anyorder, 20 minutes", "\n", "text_engines.json", at("rows", DEFAULT, packed))
+    yield Claim(page, "| anyorder, counts alone", "\n", "text_engines.json", at("rows", "counts", packed))
     for name in ("xz -9", "zstd -19", "bzip2 -9", "gzip -9"):
         columns = ("bits per character", "bits per character, primed")
         yield Claim(page, f"| `{name}` |", "\n", "compressors.json", at("rows", name, *columns))
