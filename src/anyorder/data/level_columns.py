@@ -47,9 +47,15 @@ SHORT_AND_LONG = (
 """Words for true and false of which people write now the first letter, now all."""
 
 
+def _first_letter_and_truth(text: str) -> str:
+    """What spellings of one word have in common; on and off begin alike, and are told apart by what they mean."""
+    word = text.strip().casefold()
+    return f"{word[:1]} {TRUTH.get(word)}"
+
+
 def boolean_variable(name: str, column: Series, missing: Mask) -> Variable:
     """A column of true and false; words that differ in capitals or length (Y, yes) are the one that occurs most."""
-    levels, codes = _commonest(column, *distinct(column, missing, name), lambda text: text.strip().casefold()[:1])
+    levels, codes = _commonest(column, *distinct(column, missing, name), _first_letter_and_truth)
     meanings = [TRUTH.get(str(level).strip().casefold()) for level in levels]
     for code, meaning in enumerate(meanings):
         row = int(np.flatnonzero(~missing)[np.argmax(codes == code)])

@@ -305,7 +305,8 @@ def _numbers(variable: Variable, column: Series, missing: Mask) -> Numbers:
 def _written(variable: Variable, value: float) -> str:
     if variable.kind is not Kind.DATETIME:
         return oddities.written(variable, value)
-    moment = pd.DatetimeIndex([pd.Timestamp(0) + pd.Timedelta(days=value)])
+    # To the microsecond, in which a year like 9999 fits too, and days as fractions are not a moment too early.
+    moment = pd.DatetimeIndex(np.array([round(value * 86_400e6)], dtype="datetime64[us]"))
     form = variable.form if variable.form and variable.form != "date" else "%Y-%m-%d"
     return str(write_times(moment, form)[0])
 
