@@ -1,4 +1,4 @@
-"""How many minutes fitting a table may take, unless somebody says otherwise."""
+"""How many minutes a fit may take, unless its modality or somebody says otherwise."""
 
 from __future__ import annotations
 
