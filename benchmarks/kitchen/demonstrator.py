@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from kitchen import ACTIONS, JOINTS, RANGE, SECONDS, TASKS, Kitchen, Vector
 
 from anyorder.errors import UserError, nearest
+
+from kitchen import ACTIONS, JOINTS, RANGE, SECONDS, TASKS, Kitchen, Vector
 
 Position = Callable[[], Vector]
 
@@ -27,9 +28,9 @@ REST = np.array([0.148, -1.4, 1.843, -2.2, 0.26, 0.712, 1.595])
 PULL = 0.1  # of the way to it in a step
 DAMPING = 0.05
 ROTATION = 0.25  # metres that a rad of rotation counts as
-TURN = 0.15  # rad in a step at most
+TURN = 0.12  # rad in a step at most
 MARGIN = 0.03  # rad that are kept from a joint's limit
-STEP = 0.08  # metres in a step at most
+STEP = 0.06  # metres in a step at most
 OPEN, SHUT = 0.04, 0.0  # metres of each finger
 TRIES = 3  # of one task
 
@@ -61,7 +62,7 @@ class Manner:
 
 
 STEADY = Manner()
-HUMAN = Manner(start_noise=0.05, action_noise=0.05, shift=0.01, slowest=0.7)
+HUMAN = Manner(start_noise=0.05, action_noise=0.07, shift=0.01, slowest=0.8)
 
 
 class Demonstrator:
@@ -222,7 +223,7 @@ def _push_kettle(arm: Arm, shift: Vector) -> list[Waypoint]:
     def kettle(*beside: float) -> Position:
         return lambda: arm.data.body("kettle").xpos + beside
 
-    done: Callable[[], bool] = lambda: arm.data.body("kettle").xpos[1] > 0.70  # noqa: E731
+    done: Callable[[], bool] = lambda: arm.data.body("kettle").xpos[1] > 0.62  # noqa: E731
     return [
         Waypoint(kettle(shift[0], -0.30 + shift[1], 0.25 + shift[2]), down, near=0.05),
         Waypoint(kettle(0.5 * shift[0], -0.23, 0.10), down, near=0.03, steps=25),

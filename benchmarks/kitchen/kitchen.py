@@ -25,9 +25,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from anyorder.errors import UserError
+
+from common import NOT_RUN
 
 Vector = NDArray[np.float64]
 Picture = NDArray[np.uint8]
@@ -37,7 +40,8 @@ STEPS = 280
 STATES, ACTIONS = 59, 9
 JOINTS = 7  # the first seven actions move the arm, the last two the fingers
 SECONDS, RANGE = 0.08, 2.0  # of a step; rad/s of an action of 1
-NEEDED = ("gymnasium", "gymnasium_robotics", "mujoco")
+NEEDED = ("gymnasium_robotics", "mujoco", "h5py")
+"""Modules that the extra `robotics` brings."""
 
 
 def missing() -> str | None:
@@ -46,6 +50,16 @@ def missing() -> str | None:
     if not absent:
         return None
     return f"the simulator is not installed (no {', '.join(absent)}): pip install 'anyorder[robotics]'"
+
+
+def require(*, smoke: bool) -> None:
+    """End a script where there is no simulator: a smoke run with success, since nothing is broken."""
+    if (why := missing()) is None:
+        return
+    if smoke:
+        print(f"{NOT_RUN}{why}")
+        raise typer.Exit(0)
+    raise SystemExit(why)
 
 
 class Kitchen:
@@ -114,7 +128,9 @@ class Kitchen:
         """Act for 0.08 s; numbers beyond [-1, 1] count as the bound. Returns the next state."""
         action = np.asarray(action, dtype=np.float64)
         if action.shape != (ACTIONS,):
-            raise UserError(f"an action of the kitchen has {ACTIONS} numbers, but this one has the shape {action.shape}")
+            raise UserError(
+                f"an action of the kitchen has {ACTIONS} numbers, but this one has the shape {action.shape}"
+            )
         if not np.isfinite(action).all():
             raise UserError(f"an action needs finite numbers, but {_named(~np.isfinite(action))} is not one")
         if self.finished:
@@ -125,10 +141,9 @@ class Kitchen:
 
     def picture(self) -> Picture:
         """The kitchen from the front, ``[height, width, 3]``."""
-        drawn = self._env.render()
-        if drawn is None:
+        if self._env.render_mode is None:
             raise UserError("this kitchen makes no pictures: Kitchen(size=(480, 360)) does")
-        return np.asarray(drawn, dtype=np.uint8)
+        return np.array(self._env.render(), dtype=np.uint8)
 
     def close(self) -> None:
         """Give back what pictures need; twice does no harm."""
