@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from anyorder.variables.cells import Series
+from anyorder.variables.separators import GROUPED, GROUPED_BY_COMMAS
 
 PLACES = "anyorder.places"
 """Under this name a frame that was read from a text says how many digits its numbers always have after the point, and
@@ -49,15 +50,25 @@ class Places:
 
 
 class Grouped:
-    """Whether all points can stand between thousands, in a file that has room for decimal commas: 1.204.500."""
+    """Whether all signs can stand between thousands: 1.204.500, or 1.204 beside 950.
 
-    def __init__(self) -> None:
-        self._all, self._some = True, False
+    ``likely``: the file has another sign before fractions, so that they more likely do.
+    """
+
+    def __init__(self, sign: str, *, likely: bool) -> None:
+        self._sign, self._likely = sign, likely
+        self._pattern = rf"\s*{GROUPED if sign == '.' else GROUPED_BY_COMMAS}\s*"
+        self._all, self._some, self._bare = True, False, False
 
     @property
     def found(self) -> bool:
         """Whether they can, and there are any."""
         return self._all and self._some
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether nothing in the column tells them from fractions of three digits."""
+        return not self._likely and not self._bare
 
     def see(self, texts: Series) -> None:
         """Take note of some cells more; a cell without a digit is no number."""
@@ -66,10 +77,12 @@ class Grouped:
         few = texts.iloc[:FEW]
         for part in (few, texts):
             numbers = part[part.str.contains(r"\d")]
-            if not numbers.str.fullmatch(r"\s*-?\d{1,3}(?:\.\d{3})*\s*").all():
+            if not numbers.str.fullmatch(self._pattern).all():
                 self._all = False
                 return
-        self._some = self._some or bool(texts.str.contains(".", regex=False).any())
+        signs = texts.str.contains(self._sign, regex=False)
+        self._some = self._some or bool(signs.any())
+        self._bare = self._bare or bool((~signs & texts.str.contains(r"\d")).any())
 
 
 _FRACTION = re.compile(r"[+-]?\d+[.,](\d+)(?:([eE])[+-]?\d+)?")

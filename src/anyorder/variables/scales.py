@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from anyorder.variables.counted_levels import by_roman_number, by_stars
 from anyorder.variables.month_names import month_of
 
 _SCALES = """
@@ -42,6 +43,7 @@ poor; fair; good; very good; excellent
 po; fa; ta; gd; ex
 needs improvement|unsatisfactory; meets expectations|satisfactory; exceeds expectations; outstanding
 fail; pass; merit; distinction
+a0; a1; a1+; a2; a2+; b1; b1+; b2; b2+; c1; c1+; c2
 very easy; easy; medium|moderate|intermediate; hard|difficult; very hard|very difficult; expert
 beginner|novice|entry|basic; elementary; intermediate|medium; advanced; proficient; expert|professional|master
 intern|trainee; entry level|entry-level; junior|associate; mid|mid-level|intermediate; senior; lead|principal|staff; \
@@ -127,7 +129,7 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
-    return _by_grade(levels) or _by_band(levels)
+    return _by_grade(levels) or by_stars(levels) or by_roman_number(levels) or _by_band(levels)
 
 
 _CACHE: list[dict[str, int]] = []

@@ -2,8 +2,9 @@
 
 A form is a strftime pattern. Beyond the standard ones ``%-d`` (and m, H, I) stands for a number without a leading zero,
 ``%^b`` for capitals and ``%#b`` for small letters, on every system; ``de:%d. %B %Y`` has the names of months of another
-language (:mod:`~anyorder.variables.month_names`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds,
-milliseconds or microseconds since 1970 that machines write.
+language (:mod:`~anyorder.variables.month_names`), ``1927:%d/%m/%y`` other years than usual for two digits
+(:mod:`~anyorder.variables.centuries`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds, milliseconds
+or microseconds since 1970 that machines write, ``excel`` for the days that spreadsheets count.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.variables.cells import Series
+from anyorder.variables.centuries import moved, split_century
 from anyorder.variables.month_names import from_english, is_style, styles_of, to_english
 
 DATES = (
@@ -38,8 +40,8 @@ DATES = (
 CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S")
 """Forms that are no date and clock side by side."""
-EPOCHS = {"epoch s": 1_000_000, "epoch ms": 1_000, "epoch us": 1}
-"""Microseconds in one of their units."""
+EPOCHS = {"epoch s": (1_000_000, 0), "epoch ms": (1_000, 0), "epoch us": (1, 0), "excel": (86_400_000_000, 25_569)}
+"""Microseconds in one of their units, and how many units before 1970 they begin."""
 LONGEST = 40
 ENOUGH = 6
 """Different dates from which on it is no chance that they are in the order of time."""
@@ -236,19 +238,23 @@ def is_digits(form: str) -> bool:
 def read_times(texts: Series, form: str, *, utc: bool) -> Any:
     """Texts (or whole numbers) as times, NaT where one is in neither this form nor ISO's."""
     if form in EPOCHS:
-        micro = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan) * EPOCHS[form]
+        unit, start = EPOCHS[form]
+        micro = (pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan) - start) * unit
         good = np.abs(micro) < 2.0**62
         stamps = np.where(good, micro, 0).astype(np.int64).astype("datetime64[us]")
         read: Any = pd.Series(stamps, index=texts.index).where(good)
+        if not good.all() and not pd.api.types.is_numeric_dtype(texts.dtype):
+            read[~good] = pd.to_datetime(texts[~good], format="ISO8601", errors="coerce")
         return read
     if is_iso(form):
         return pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
     codes, different = pd.factorize(texts)  # days repeat, and reading one takes a microsecond
     cells = [f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in np.asarray(different, dtype=object)]
     words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
+    first, form = split_century(form)
     style, pattern = _parted(re.sub(r"%[-^#]", "%", form))
     plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
-    found: Any = pd.to_datetime(plain, format=pattern, errors="coerce")
+    found: Any = moved(pd.to_datetime(plain, format=pattern, errors="coerce"), first)
     missing = found.isna()
     if missing.any():
         found[missing] = pd.to_datetime(words[missing], format="ISO8601", errors="coerce")
@@ -264,8 +270,9 @@ def _parted(form: str) -> tuple[str, str]:
 def write_times(moments: pd.DatetimeIndex, form: str) -> list[Any]:
     """Times in a form: texts, or whole numbers where the form is one of ``epoch``."""
     if form in EPOCHS:
-        return (moments.as_unit("us").asi8 // EPOCHS[form]).tolist()
-    style, pattern = _parted(form)
+        unit, start = EPOCHS[form]
+        return (moments.as_unit("us").asi8 // unit + start).tolist()
+    style, pattern = _parted(split_century(form)[1])
     marked = re.sub(r"%([#^])([a-zA-Z])", "\x01\\1%\\2\x01", pattern.replace("%-", "\x02%"))
     texts = list(moments.strftime(marked))
     if "\x02" in marked:

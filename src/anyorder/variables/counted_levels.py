@@ -1,0 +1,33 @@
+"""Levels that count: stars, and Roman numbers of stages, grades and classes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_STARS = re.compile(r"([★⭐]{1,10}|\*{1,7})[☆✩]{0,9}")
+_ROMAN = re.compile(
+    r"(?:(?:stage|grade|class|level|phase|stadium|klasse|stufe|grad|stade|niveau|nivel|clase|asa|nyha|birads|bi-rads)\s)?"
+    r"(?P<number>I{1,3}|IV|VI{0,3}|IX|XI{0,2})(?P<part>[A-D]?\d?)",
+    re.IGNORECASE,
+)
+NUMBERS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+
+
+def by_stars(levels: Sequence[str]) -> list[str] | None:
+    """One star, two stars and so on; empty stars behind them count for nothing."""
+    found = [_STARS.fullmatch(level.strip()) for level in levels]
+    counts = [len(each[1]) for each in found if each]
+    if len(counts) < len(levels) or len(set(counts)) < len(counts):
+        return None
+    return [level for _, level in sorted(zip(counts, levels, strict=True))]
+
+
+def by_roman_number(levels: Sequence[str]) -> list[str] | None:
+    """Roman numbers up to twelve, alone or behind a word for a step, with a letter for half a step (IIa)."""
+    found = [_ROMAN.fullmatch(level.strip()) for level in levels]
+    ranks = [(NUMBERS.index(each["number"].upper()), each["part"].upper()) for each in found if each]
+    # Letters alone are names: V and X, or two of the United States (IA, VA).
+    if len(ranks) < len(levels) or len(set(ranks)) < len(ranks) or not any(len(NUMBERS[at]) > 1 for at, _ in ranks):
+        return None
+    return [level for _, level in sorted(zip(ranks, levels, strict=True))]
