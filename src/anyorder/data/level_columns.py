@@ -31,6 +31,8 @@ PATTERNS = (
     (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "web addresses"),
     (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
     (r"(?:\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(?:[T ].*)?", "dates in several forms"),
+    (r"\d{1,2}(?:[,;|]\s?\d{1,2})+|\d{1,2}", "lists of answers: make a column of each answer"),
+    (r"\d{2,3}\s?/\s?\d{2,3}(?: \w+)?", "two numbers in one cell: split them into two columns"),
     (r"\+?\(?\d[\d ()/.-]{5,}\d", "phone numbers or ids"),
     (r"-?\d{1,3}\.\d+[,; ]\s*-?\d{1,3}\.\d+", "coordinates, two numbers in one cell: split them into two columns"),
     (r"(?i)[a-z]{0,6}[-_#/ ]?\d+(?:[-_/]\w+)*", "ids"),

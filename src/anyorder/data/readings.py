@@ -79,11 +79,21 @@ def _plain(name: str, texts: Sequence[str]) -> Reading | None:
     form = find_time_form(texts) if all_like(r"\d{8}|\d{14}", texts) else None
     if form:
         return Reading(times=True, form=form)
+    if signs := _with_signs(texts):
+        return Reading(signs.meaning if signs.doubt else "numbers", notation=signs)
     if all_like(r"[+-]?\d+", texts):
         return Reading(whole=True)
     if name in column_names.VERSION or name in column_names.CODE:
         return None
     return Reading("numbers", notation=_plain_form(texts))
+
+
+def _with_signs(texts: Sequence[str]) -> Notation | None:
+    """How plain numbers are written that have a sign above 0, too (+2.5), or a point behind them (12.)."""
+    if not any(text.startswith("+") for text in texts) and not all_like(r"\d+\.", texts):
+        return None
+    form = NumberNotation.find(texts)
+    return form if form is not None and (form.plus or form.suffix) else None
 
 
 def are_codes(texts: Sequence[str]) -> bool:

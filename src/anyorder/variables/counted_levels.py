@@ -1,4 +1,4 @@
-"""Levels that count: stars, and Roman numbers of stages, grades and classes."""
+"""Levels that count: stars, pluses, and Roman numbers of stages, grades and classes."""
 
 from __future__ import annotations
 
@@ -19,6 +19,19 @@ def by_stars(levels: Sequence[str]) -> list[str] | None:
     found = [_STARS.fullmatch(level.strip()) for level in levels]
     counts = [len(each[1]) for each in found if each]
     if len(counts) < len(levels) or len(set(counts)) < len(counts):
+        return None
+    return [level for _, level in sorted(zip(counts, levels, strict=True))]
+
+
+PLUSES = {"-": 0.0, "\N{MINUS SIGN}": 0.0, "\N{EN DASH}": 0.0, "neg": 0.0, "(+)": 0.5, "+/-": 0.5, "±": 0.5, "+-": 0.5}
+
+
+def by_pluses(levels: Sequence[str]) -> list[str] | None:
+    """How much of something a laboratory found: -, +/-, +, ++, +++."""
+    counts = [
+        len(level) if set(level) == {"+"} else PLUSES.get(level.casefold(), -1.0) for level in map(str.strip, levels)
+    ]
+    if len(levels) < 3 or min(counts) < 0 or len(set(counts)) < len(counts):
         return None
     return [level for _, level in sorted(zip(counts, levels, strict=True))]
 

@@ -111,7 +111,7 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
         clock, spelling = text_zone(own.astype(object)) if any_match(own, rf".{{11,}}{ZONE}") else ("", "")
         if clock:
             moments = moments.dt.tz_convert(clock)
-        return _objects(list(moments.dt.strftime(time_pattern(first.strip(), spelling))))
+        return _objects(write_times(pd.DatetimeIndex(moments), time_pattern(first.strip(), spelling)))
     if first is not None and pd.api.types.is_object_dtype(column.dtype):
         return _objects(list(moments if hasattr(first, "hour") else moments.dt.date))
     theirs = getattr(column.dtype, "tz", None)

@@ -1,10 +1,10 @@
 """The forms in which people write dates and times: which one a column has, and how to read and write in it.
 
 A form is a strftime pattern. Beyond the standard ones ``%-d`` (and m, H, I) stands for a number without a leading zero,
-``%^b`` for capitals and ``%#b`` for small letters, on every system; ``de:%d. %B %Y`` has the names of months of another
-language (:mod:`~anyorder.variables.month_names`), ``1927:%d/%m/%y`` other years than usual for two digits
-(:mod:`~anyorder.variables.centuries`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds, milliseconds
-or microseconds since 1970 that machines write, ``excel`` for the days that spreadsheets count.
+``%^b`` for capitals, ``%#b`` for small letters and ``%3f`` for milliseconds, on every system; ``de:%d. %B %Y`` has the
+names of months of another language (:mod:`~anyorder.variables.month_names`), ``1927:%d/%m/%y`` other years than usual
+for two digits (:mod:`~anyorder.variables.centuries`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds,
+milliseconds or microseconds since 1970 that machines write, ``excel`` for the days that spreadsheets count.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ DATES = (
     *("%d de %B de %Y", "%d de %b de %Y", "%d %B, %Y", "%d %b, %Y", "%d %B %y", "%d. %b. %Y"),
     "%Y%m%d",
 )
-CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
+CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
 WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S")
 """Forms that are no date and clock side by side."""
 EPOCHS = {"epoch s": (1_000_000, 0), "epoch ms": (1_000, 0), "epoch us": (1, 0), "excel": (86_400_000_000, 25_569)}
@@ -94,7 +94,12 @@ def misfits(texts: Sequence[str]) -> list[str]:
 
 def _unread(texts: Sequence[str], pattern: str, style: str, long: bool) -> Any:
     plain = pd.Series([_plainly(text, style, long) for text in texts], dtype="str")
-    return pd.to_datetime(plain, format=pattern, errors="coerce").isna().to_numpy()
+    return pd.to_datetime(plain, format=_standard(pattern), errors="coerce").isna().to_numpy()
+
+
+def _standard(form: str) -> str:
+    """The form as Python reads it, which takes any number of digits and any capitals."""
+    return re.sub(r"%[-^#3]", "%", form)
 
 
 def _plainly(text: str, style: str, long: bool) -> str:
@@ -118,7 +123,7 @@ def _found(texts: Sequence[str], *, long: bool | None = None) -> list[tuple[str,
     for pattern in _candidates(texts[0]):
         if long is not None and ("%B" if long else "%b") not in pattern:
             continue
-        read = pd.to_datetime(column, format=pattern, errors="coerce")
+        read = pd.to_datetime(column, format=_standard(pattern), errors="coerce")
         if not read.notna().all() or (digits and not read.dt.year.between(EARLIEST, LATEST).all()):
             continue
         exact = _as_most_are_written(pattern, read, texts)
@@ -176,7 +181,7 @@ def _candidates(first: str) -> list[str]:
 
 def _fits(text: str, pattern: str) -> bool:
     try:
-        datetime.datetime.strptime(text, pattern)
+        datetime.datetime.strptime(text, _standard(pattern))
     except ValueError:
         return False
     return True
@@ -207,7 +212,9 @@ def _padded(pattern: str, texts: Sequence[str]) -> str:
         pattern = re.sub("%([aAbB])", rf"%{case}\1", pattern)
     if "%d%" in pattern.replace("-", "") or "%m%" in pattern:
         return pattern  # digits without a sign between them are always padded
-    shape = re.compile(re.sub(r"%(?:\\[#^])?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern)))
+    shape = re.compile(
+        re.sub(r"%(?:\\[#^]|3)?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern))
+    )
     parts = [found for text in texts if (found := shape.fullmatch(text))]
     for letter in "dmHI":
         if f"%{letter}" in pattern and any(len(found[letter]) == 1 for found in parts):
@@ -252,7 +259,7 @@ def read_times(texts: Series, form: str, *, utc: bool) -> Any:
     cells = [f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in np.asarray(different, dtype=object)]
     words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
     first, form = split_century(form)
-    style, pattern = _parted(re.sub(r"%[-^#]", "%", form))
+    style, pattern = _parted(_standard(form))
     plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
     found: Any = moved(pd.to_datetime(plain, format=pattern, errors="coerce"), first)
     missing = found.isna()
@@ -274,7 +281,9 @@ def write_times(moments: pd.DatetimeIndex, form: str) -> list[Any]:
         return (moments.as_unit("us").asi8 // unit + start).tolist()
     style, pattern = _parted(split_century(form)[1])
     marked = re.sub(r"%([#^])([a-zA-Z])", "\x01\\1%\\2\x01", pattern.replace("%-", "\x02%"))
-    texts = list(moments.strftime(marked))
+    texts = list(moments.strftime(marked.replace("%3f", "%f\x03")))
+    if "%3f" in marked:
+        texts = [re.sub("\\d{3}\x03", "", text) for text in texts]
     if "\x02" in marked:
         texts = [re.sub("\x020?", "", text) for text in texts]
     if "\x01" in marked:

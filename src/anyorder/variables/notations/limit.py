@@ -50,13 +50,11 @@ class LimitNotation(Notation):
         known = [value for value in values if value is not None]
         if number is None or len(known) < len(values):
             return None
-        found = cls("".join(below), "".join(above), number)
-        low, high = found._limit(found.below), found._limit(found.above)
-        if (found.below and (low is None or low <= 0 or min(known) < low)) or (
-            found.above and (high is None or high <= 0 or max(known) > high)
-        ):
+        form = cls("".join(below), "".join(above), number)
+        low, high = form._limit(form.below), form._limit(form.above)
+        if below and (low is None or low <= 0 or min(known) < low):
             return None
-        return found
+        return None if above and (high is None or high <= 0 or max(known) > high) else form
 
     def _limit(self, text: str) -> float | None:
         return self.number.read(_SIGN.sub("", text)) if text else None

@@ -61,7 +61,9 @@ _MILLIONS = re.compile(
     r"\s?(?=\S)"
 )
 """Thousands and millions before a currency: Mio. EUR, M€."""
-_UNIT = re.compile(r"[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}")
+_UNIT = re.compile(
+    r"\.|[%‰]\s?(?:p\.\s?a\.|pa|VOL|vol\.?)|°\s?[NSEWO]|[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}"
+)
 
 
 @final
@@ -74,7 +76,7 @@ class NumberNotation(Notation):
     after the prefix, "()" around, or "1-" behind, and ``minus`` the sign itself. ``plural``: the unit has an s but
     for 1. ``short``: thousands and millions are written 1.2k, 1.2M; ``exact``: only where that is all of the number.
     ``either``: the one kind of separator could mean the other thing too. ``exponent``: the letter of scientific
-    notation, if all numbers are in it.
+    notation, if all numbers are in it. ``plus``: numbers above 0 have a sign, too.
     """
 
     name: ClassVar[str] = "number"
@@ -93,6 +95,7 @@ class NumberNotation(Notation):
     exponent: str = ""
     minus: str = "-"
     exact: bool = field(default=False, metadata={"later": True})
+    plus: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ",") or len(self.thousands) > 1 or self.thousands == self.decimal:
@@ -166,6 +169,7 @@ class NumberNotation(Notation):
             exponents.pop() if len(exponents) == 1 else "",
             next((sign for each in parts for sign in (each["minus"], each["inner"]) if sign and sign != "+"), "-"),
             bool(short) and any(not each["suffix"] and _large(each, decimal, short) for each in parts),
+            _always_plus(parts),
         )
 
     @cached_property
@@ -215,7 +219,7 @@ class NumberNotation(Notation):
         suffix = self.suffix[:-1] if self.plural and digits == "1" else self.suffix
         suffix = ending + suffix if self.short else suffix
         if not below:
-            return f"{self.prefix}{body}{suffix}"
+            return f"{'+' if self.plus and digits.strip('0.') else ''}{self.prefix}{body}{suffix}"
         if self.negative == "()":
             return f"({self.prefix}{body}{suffix})"
         if self.negative == "1-":
@@ -244,7 +248,7 @@ class NumberNotation(Notation):
     @property
     def plain(self) -> bool:
         signs = (self.prefix, self.suffix, self.thousands, self.short)
-        return not any(signs) and self.decimal == "." and self.negative == self.minus == "-"
+        return not any(signs) and not self.plus and self.decimal == "." and self.negative == self.minus == "-"
 
     @property
     def meaning(self) -> str:
@@ -298,6 +302,12 @@ def _plausibly_short(short: str, parts: Sequence[re.Match[str]]) -> bool:
     signed = len(parts) - len(bare)
     least = min(SHORT[sign] for sign in short.split())
     return not bare or (signed >= FEWEST_SIGNS * len(parts) and max(map(int, bare)) >= least / 1e3)
+
+
+def _always_plus(parts: Sequence[re.Match[str]]) -> bool:
+    """Whether all numbers above 0 are written with a sign."""
+    bare = [each["body"] for each in parts if not (each["minus"] or each["inner"] or each["open"] or each["trailing"])]
+    return any(each["minus"] == "+" for each in parts) and not any(body.strip("0.,") for body in bare)
 
 
 def _large(parts: re.Match[str], decimal: str, short: str) -> bool:

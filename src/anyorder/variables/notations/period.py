@@ -18,6 +18,7 @@ FORMS = (
     "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
     "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
     "YYYYWww", "YYYY Www", "YYYYMM", "YYYYWW",
+    "Tq YYYY", "Tq-YYYY", "YYYY-Tq", "YYYYTq", "YYYY Tq",
 )  # fmt: skip
 _FIELDS = {
     "YYYY": r"(?P<year>(?:19|20)\d\d)",
@@ -27,10 +28,11 @@ _FIELDS = {
     "MM": r"(?P<month>0[1-9]|1[0-2])",
     "Mmm": r"M(?P<month>0[1-9]|1[0-2])",
     "Qq": r"Q(?P<quarter>[1-4])",
+    "Tq": r"T(?P<quarter>[1-4])",
     "Www": r"W(?P<week>[0-4]\d|5[0-3])",
     "WW": r"(?P<week>[0-4]\d|5[0-3])",
 }
-_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Www|WW")
+_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Tq|Www|WW")
 DIGITS = ("YYYYMM", "YYYYWW")
 """Digits alone, which more often are a number: whoever asks for them has seen that they are periods."""
 
@@ -125,12 +127,12 @@ class PeriodNotation(Notation):
             year, week, _ = datetime.date.fromordinal(max(1, number * 7 + 1)).isocalendar()
             month = quarter = 0
         else:
-            year, rest = divmod(number, 4 if "Q" in self.form else 12)
+            year, rest = divmod(number, 4 if "q" in self.form else 12)
             month, quarter, week = rest % 12, rest + 1, 0
         said = {
             "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": LONG[month], "MMM": LONG[month][:3],
             "MM": f"{month + 1:02d}", "Mmm": f"M{month + 1:02d}", "Qq": f"Q{quarter}", "Www": f"W{week:02d}",
-            "WW": f"{week:02d}",
+            "WW": f"{week:02d}", "Tq": f"T{quarter}",
         }  # fmt: skip
         text = _TOKEN.sub(lambda token: said[token[0]], self.form)
         if self.style:
@@ -139,7 +141,7 @@ class PeriodNotation(Notation):
 
     @property
     def meaning(self) -> str:
-        if "W" in self.form or "Q" in self.form:
+        if "W" in self.form or "q" in self.form:
             return "a week of a year" if "W" in self.form else "a quarter of a year"
         years = f", from {self.first} to {self.first + 99}" if self.first != USUAL else ""
         return f"a month of a year{years}"

@@ -1,4 +1,4 @@
-"""Measures of two units of which one is a multiple of the other: 5 ft 11 in, 5'11", 7 lb 3 oz, 11 st 4 lb."""
+"""Measures of two units of which one is a multiple of the other: 5 ft 11 in, 5'11", 7 lb 3 oz, 2 years 3 months."""
 
 from __future__ import annotations
 
@@ -19,12 +19,16 @@ MEASURES = (
     (12, "inches", rf"ft\.?|feet|foot|{_QUOTE}", rf"in\.?|inch(?:es)?|{_QUOTES}"),
     (16, "ounces", r"lbs?\.?|pounds?", r"oz\.?|ounces?"),
     (14, "pounds", r"st\.?|stone", r"lbs?\.?|pounds?"),
+    (12, "months", r"years?|yrs?\.?|[yJa]|Jahre?|ans?|años?", r"months?|mos?\.?|[mM]|Monate?|mois|mes(?:es)?"),
+    (7, "days", r"weeks?|wks?\.?|[wW]|Wochen?|sem(?:aines?|anas?)?\.?", r"days?|[dTj]|Tage?|jours?|días?"),
 )
 """How many of the smaller unit make one of the greater, the name of the smaller one, and how both are written."""
+_JOINED = r",?\s?(?:(?:and|und|et|y) )?"
 _PARTS = {
     unit: re.compile(
         rf"(?P<first>\d{{1,3}})(?P<great>\s?(?:{great}))"
-        rf"(?:(?P<between>,?\s?)(?P<second>\d{{1,2}}(?:\.\d{{1,2}})?)(?P<small>\s?(?:{small})|(?<={_QUOTE}\d)|(?<={_QUOTE}\d\d)))?"
+        rf"(?:(?P<between>{_JOINED})(?P<second>\d{{1,2}}(?:\.\d{{1,2}})?)"
+        rf"(?P<small>\s?(?:{small})|(?<={_QUOTE}\d)|(?<={_QUOTE}\d\d)))?"
     )
     for _, unit, great, small in MEASURES
 }
@@ -34,14 +38,15 @@ MOST_PLACES = 2
 
 @final
 @dataclass(frozen=True)
-class ImperialNotation(Notation):
+class TwoUnitsNotation(Notation):
     """Numbers of the smaller unit. ``middle`` stands between the two numbers, ``end`` behind the second.
 
     ``bare``: a part of nothing is not written (6'), and ``alone`` is what then stands behind the first number.
+    ``one_middle`` and ``one_end`` stand in their place behind a 1, where words have a singular.
     ``places`` are the digits after the point, at most; with ``fixed`` always so many.
     """
 
-    name: ClassVar[str] = "imperial"
+    name: ClassVar[str] = "two units"
     priority: ClassVar[int] = 2
 
     measure: str = "inches"
@@ -51,6 +56,8 @@ class ImperialNotation(Notation):
     alone: str = ""
     places: int = 0
     fixed: bool = True
+    one_middle: str = ""
+    one_end: str = ""
 
     def __post_init__(self) -> None:
         if self.measure not in _TIMES or not 0 <= self.places <= MOST_PLACES:
@@ -65,11 +72,12 @@ class ImperialNotation(Notation):
             both = [each for each in parts if each["second"] is not None]
             if len(parts) < len(texts) or not both or any(float(each["second"]) >= _TIMES[unit] for each in both):
                 continue
-            middle = Counter(each["great"] + each["between"] for each in both).most_common(1)[0][0]
-            end = Counter(each["small"] for each in both).most_common(1)[0][0]
+            middle, one_middle = _usual([(each["first"], each["great"] + each["between"]) for each in both])
+            end, one_end = _usual([(each["second"], each["small"]) for each in both])
             places = {len(each["second"].partition(".")[2]) for each in both}
             alone = Counter(each["great"] for each in parts if each["second"] is None).most_common(1)
-            return cls(unit, middle, end, bool(alone), alone[0][0] if alone else "", max(places), len(places) == 1)
+            bare = alone[0][0] if alone else ""
+            return cls(unit, middle, end, bool(alone), bare, max(places), len(places) == 1, one_middle, one_end)
         return None
 
     def read(self, text: str) -> float | None:
@@ -87,7 +95,9 @@ class ImperialNotation(Notation):
         digits = f"{second:.{self.places}f}"
         if not self.fixed and self.places:
             digits = digits.rstrip("0").rstrip(".")
-        return f"{int(first)}{self.middle}{digits}{self.end}"
+        middle = self.one_middle if first == 1 and self.one_middle else self.middle
+        end = self.one_end if digits == "1" and self.one_end else self.end
+        return f"{int(first)}{middle}{digits}{end}"
 
     @property
     def meaning(self) -> str:
@@ -100,3 +110,10 @@ class ImperialNotation(Notation):
     @property
     def bounds(self) -> tuple[float | None, float | None]:
         return 0.0, None
+
+
+def _usual(pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """What stands behind most numbers, and behind a 1 if that is something else."""
+    ones = Counter(word for number, word in pairs if number == "1").most_common(1)
+    most = Counter(word for number, word in pairs if number != "1").most_common(1) or ones
+    return most[0][0], ones[0][0] if ones and ones[0][0] != most[0][0] else ""
