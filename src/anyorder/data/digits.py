@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
+
 from anyorder.variables.cells import Series
 from anyorder.variables.separators import GROUPED, GROUPED_BY_COMMAS
 
@@ -15,6 +17,8 @@ PLACES = "anyorder.places"
 the letter of scientific notation, if they all are in it."""
 MOST = 12  # digits: more than these only programs write
 FEW = 200
+LONGEST = len("-999")
+"""Numbers without a sign between thousands have no more characters, and most marks for unknown neither."""
 
 
 class Places:
@@ -74,14 +78,17 @@ class Grouped:
         """Take note of some cells more; a cell without a digit is no number."""
         if not self._all:
             return
-        few = texts.iloc[:FEW]
-        for part in (few, texts):
+        signs = texts.str.contains(self._sign, regex=False)
+        if not signs.any():  # as in most columns, which need not be looked at cell by cell
+            self._all, self._bare = bool(texts.str.len().max() <= LONGEST), True
+            return
+        self._some = True
+        different = pd.Series(texts.unique())
+        for part in (different.iloc[:FEW], different):
             numbers = part[part.str.contains(r"\d")]
             if not numbers.str.fullmatch(self._pattern).all():
                 self._all = False
                 return
-        signs = texts.str.contains(self._sign, regex=False)
-        self._some = self._some or bool(signs.any())
         self._bare = self._bare or bool((~signs & texts.str.contains(r"\d")).any())
 
 
