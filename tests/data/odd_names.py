@@ -97,6 +97,10 @@ def named_columns() -> list[Odd]:
         Odd("naics", [int(x) for x in rng.choice([541511, 722511, 238220, 236118], ROWS)], "categorical"),
         Odd("zip5", [int(x) for x in rng.choice([94110, 60601, 10001, 73301], ROWS)], "categorical"),
         Odd("deliveries", [int(x) for x in rng.integers(10_000, 99_999, ROWS)], "integer"),
+        Odd("age at diagnosis", [int(x) for x in whole], "integer", {"42": 42}),
+        Odd("phone_calls", [int(x) for x in rng.permutation(5000)[:ROWS]], "integer", {"42": 42}),
+        Odd("emission class", of(["Euro 4", "Euro 5", "Euro 6"]), "categorical"),
+        Odd("cup", of(["75 C", "80 D", "75 D", "80 C"]), "categorical"),
         # A list of answers is no fraction.
         Odd("channels", of(select), "categorical"),
         Odd(

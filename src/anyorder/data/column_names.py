@@ -21,16 +21,29 @@ def words_of(name: str) -> str:
 
 
 class Names:
-    """Names that have one of some words; words after ``ends`` may be the end of a longer one."""
+    """Names that have one of some words; those in ``ends`` may be the end of a longer word.
 
-    def __init__(self, words: str, ends: str = "") -> None:
+    ``unless`` are names that are meant otherwise, though they have such a word.
+    """
+
+    def __init__(self, words: str, ends: str = "", unless: Names | None = None) -> None:
         longer = rf"|[^ ]*(?:{ends})" if ends else ""
         self._pattern = re.compile(rf"(?:^| )(?:{words}{longer})(?= |$)")
+        self._unless = unless
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._pattern.search(words_of(name)) is not None
+        if not isinstance(name, str) or self._pattern.search(words_of(name)) is None:
+            return False
+        return self._unless is None or name not in self._unless
 
 
+QUANTITY = Names(
+    "age|years?|jahre?|counts?|n|num|number of|anzahl|nombre de|length|size|rate|share|pct|percent|mean|avg|average|"
+    "median|total|sum|amount|price|cost|costs|days|months|hours|minutes|time|date|score|income|per|calls|users|visits|"
+    "usage|bill|sales|since|until|to|at|distance|population|ratio",
+    "anzahl|dauer|kosten",
+)
+"""What is counted or measured, though of a code or a phone: age at diagnosis, phone calls."""
 BIRTH = Names(
     "dob|birth|births?|birthday|bday|birthdate|born|geboren|geb|gebdat|naissance|naiss|ddn|nacimiento|nac|nascimento|"
     "nascita|geboortedatum|fodselsdato",
@@ -72,23 +85,27 @@ ID = re.compile(
     r"|nummer$|^unnamed: \d+$|^column \d+$"
 )
 PHONE = Names(
-    "phone|phones|telephone|tel|mobile|cell|cellphone|fax|telefon|telefono|handy|mobil|movil|portable|whatsapp|msisdn",
+    "phone|phones|telephone|tel|mobile|cell ?phone|fax|telefon|telefono|handy|mobil|movil|whatsapp|msisdn",
     "phone|telefon|telefonnummer|handynummer|mobilnummer|phonenumber",
+    unless=QUANTITY,
 )
 POST = Names(
     "zip|zips|zipcode|postcode|postal|postalcode|plz|postleitzahl|code postal|cp|codigo postal|cep|postnummer|postnr",
     "plz|postleitzahl",
+    unless=QUANTITY,
 )
 VERSION = Names(
-    "version|ver|release|firmware|kernel|sdk|build|chapter|section|kapitel|abschnitt|paragraph|ip|ipv ?4|netmask",
+    "version|ver|release|firmware|kernel|sdk|build|chapter|section|kapitel|abschnitt|paragraph",
     "version",
+    unless=QUANTITY,
 )
 CODE = Names(
     "code|codes|icd|icd 9|icd 10|dx|diag|diagnosis|diagnose|cpt|hcpcs|drg|ndc|loinc|snomed|atc|"
     "isbn|issn|ean|ean13|gtin|upc|asin|barcode|sku|plu|mpn|naics|sic|nace|isic|noga|fips|geoid|tract|census tract|"
     "cusip|isin|wkn|sedol|iban|bic|blz|ssn|imei|iccid|imsi|hts|taric|cpv|siret|siren|insee|nif|"
     "ags|gemeindeschluessel|gemeindeschlussel|routing",
-    "code|schluessel|schlussel|kennziffer|kennzahl|barcode|isbn|ean",
+    "code|schluessel|schlussel|kennziffer|barcode|isbn",
+    unless=QUANTITY,
 )
 TIME = re.compile(
     r"(?i)(?:^|[\s_.-])(?:time|date|epoch|timestamp|created|updated|modified|at|ts|unix|zeit|datum)(?:$|[\s_.-])"

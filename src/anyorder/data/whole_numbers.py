@@ -25,6 +25,7 @@ TRADE = frozenset((8, 12, 13, 14))
 """Lengths of the numbers of trade items (EAN, UPC, GTIN, ISBN), whose last digit checks the others."""
 YEAR = 12
 """Different months from which on it is no chance that all of them exist."""
+SHORTEST_PHONE = 1e6
 SPREAD = 1000.0
 """Numbers of one length differ by less than this factor, amounts by more."""
 
@@ -55,14 +56,14 @@ def role_of(name: str, values: Numbers) -> Role:
         return periods
     if len(values) <= FEW:
         return Role()
-    phone = name in column_names.PHONE
+    phone = name in column_names.PHONE and values.min() >= SHORTEST_PHONE
     named = phone or column_names.ID.search(name) is not None or not name.strip()
     distinct = named and len(np.unique(values)) == len(values)
     if distinct and _runs(values) and not phone:
         return Role("a running number")
     if distinct and values.min() >= 0:
         return Role("a different number in every row, by name an id")
-    if phone and values.min() >= 1e6:
+    if phone:
         return Role("phone numbers", otherwise="categorical")
     if name in column_names.POST and values.min() >= 100 and values.max() < 1e6:
         return _names(values, "postcodes", "postcodes")

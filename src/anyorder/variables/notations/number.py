@@ -33,7 +33,6 @@ CODES = frozenset(
 WORDS = frozenset(
     (
         *("US$", "A$", "AU$", "C$", "CA$", "NZ$", "HK$", "S$", "R$", "kr", "Kr", "kr.", "zł", "Kč", "Ft", "lei", "RM"),
-        *("Euro", "Euros", "euro", "euros", "Dollar", "dollars", "Franken", "Pfund"),
         *("Rs", "Rs.", "Fr.", "SFr.", "Fr", "руб.", "руб", "S/", "Rp", "R"),
     )
 )
@@ -62,6 +61,7 @@ _MILLIONS = re.compile(
 )
 """Thousands and millions before a currency: Mio. EUR, M€."""
 _UNIT = re.compile(
+    r"(?:Mio\.?|Mrd\.?|Tsd\.?|Millionen|Milliarden|[mb]illions?(?: of)?) [^\W\d_]{2,8}|"
     r"\.|[%‰]\s?(?:p\.\s?a\.|pa|VOL|vol\.?)|°\s?[NSEWO]|[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}"
 )
 

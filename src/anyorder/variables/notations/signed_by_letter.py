@@ -12,7 +12,7 @@ from anyorder.errors import UserError
 from anyorder.variables.notations.base import Notation
 from anyorder.variables.notations.number import NumberNotation
 
-PAIRS = (("H", "S"), ("CR", "DR"), ("Cr", "Dr"), ("cr", "dr"), ("C", "D"), ("N", "S"), ("E", "W"), ("O", "W"))
+PAIRS = (("H", "S"), ("CR", "DR"), ("Cr", "Dr"), ("cr", "dr"), ("N", "S"), ("E", "W"), ("O", "W"))
 """Letters for numbers above and below 0."""
 _PARTS = re.compile(r"(?P<body>[$€£]?\s?\d[\d.,']*)(?P<gap>\s?°?\s?)(?P<letter>[A-Za-z]{1,2})\.?")
 
