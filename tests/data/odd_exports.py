@@ -200,4 +200,38 @@ def export_columns() -> list[Odd]:
         Odd("http", [int(x) for x in rng.choice([200, 404, 500, 301], ROWS)], "integer"),
         Odd("status_code", [int(x) for x in rng.choice([200, 404, 500, 301], ROWS)], "categorical"),
         Odd("geoip", [f"{x % 90}.{x:04d}|{x % 50}.{x:04d}" for x in whole * 9], None),
+        # And a few more, met on the way
+        Odd("location_id", [int(x) for x in rng.integers(1000, 1040, ROWS)], "categorical"),
+        Odd("cost of a meal", of(["$", "$$", "$$$", "$$$$"]), "ordinal", {"$": 0, "$$$$": 3}),
+        Odd("Kellgren", of(["Grade 0", "Grade 1", "Grade 3", "Grade 2"]), "ordinal", {"Grade 0": 0, "Grade 3": 3}),
+        Odd(
+            "heure",
+            [f"{x // 60:02d}h{x % 60:02d}" for x in seconds % 1440],
+            "integer",
+            {"02h05": 125},
+            says="time of day",
+        ),
+        Odd("area", texts(lambda x: f"{x * 7} sq ft", whole), "integer", {"850 sq ft": 850}),
+        Odd("consumption", texts(lambda x: f"{x / 7:.1f} L/100km", money), None, says="keep the numbers alone"),
+        Odd(
+            "box",
+            [f"{x} x {y} x {x + y} cm" for x, y in zip(whole, whole[::-1], strict=True)],
+            None,
+            says="several numbers",
+        ),
+        Odd(
+            "device",
+            [f"00:1b:{x % 97:02x}:{x % 89:02x}:{x // 7:02x}:{i:02x}" for i, x in enumerate(whole)],
+            None,
+            says="MAC",
+        ),
+        Odd(
+            "query time",
+            [f"{x:%Y-%m-%d} 08:{i % 60:02d}:11 UTC" for i, x in enumerate(days)],
+            day,
+            {"2024-07-16 12:00:00 UTC": 19920.5},
+        ),
+        Odd("mail date", [f"{x:%a, %d %b %Y} 08:{i % 60:02d}:11 GMT" for i, x in enumerate(days)], day),
+        Odd("access", [f"{x:%d/%b/%Y}:08:{i % 60:02d}:11 +0000" for i, x in enumerate(days)], day),
+        Odd("motor", of(["2.0 TSI", "1.6 TDI", "1.4 TSI"]), "categorical"),
     ]

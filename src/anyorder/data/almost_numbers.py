@@ -16,6 +16,51 @@ _PARTS = re.compile(
     r"(?P<mark>[*†?#]|\s?\([^)\d]{1,20}\))?",
     re.IGNORECASE,
 )
+UNITS = frozenset(
+    (
+        *(
+            "kg",
+            "g",
+            "mg",
+            "µg",
+            "lb",
+            "lbs",
+            "oz",
+            "t",
+            "st",
+            "km",
+            "m",
+            "cm",
+            "mm",
+            "ft",
+            "in",
+            "mi",
+            "yd",
+            "l",
+            "ml",
+        ),
+        *("cl", "gal", "h", "hr", "hrs", "hour", "hours", "min", "mins", "minute", "minutes", "s", "sec", "secs", "ms"),
+        *(
+            "day",
+            "days",
+            "week",
+            "weeks",
+            "month",
+            "months",
+            "year",
+            "years",
+            "tag",
+            "tage",
+            "woche",
+            "wochen",
+            "monat",
+        ),
+        *("monate", "jahr", "jahre", "jours", "mois", "ans", "kb", "mb", "gb", "tb", "%", "€", "usd", "eur", "gbp"),
+        *("°c", "°f", "kw", "kwh", "w", "hp", "ps", "kcal", "kj", "mmol/l", "mg/dl", "g/l", "g/dl", "c", "f"),
+        *("mio", "mrd", "tsd", "dozen", "pcs", "pack", "packs", "box"),
+    )
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 
 
@@ -32,7 +77,7 @@ def almost_numbers(texts: Sequence[str]) -> str:
         return ""  # 12a, 38R: house numbers and sizes
     if _ORDINAL & {unit.casefold() for unit in units}:
         return ""
-    if len(units) > 1:
+    if sum(unit.casefold().rstrip(".") in UNITS for unit in units) > 1:
         some_units = ", ".join(unit for unit, _ in units.most_common(3))
         return f"numbers in several units ({some_units}): bring them to one unit"
     if limits:
@@ -48,3 +93,18 @@ def almost_numbers(texts: Sequence[str]) -> str:
         example = next(each[0] for each in parts if each["mark"])
         return f"numbers of which some have a mark ({example!r}): put the numbers and the mark into two columns"
     return ""
+
+
+def around_numbers(texts: Sequence[str]) -> str:
+    """Where all texts are the same but for the numbers in them: what to do with these; else empty."""
+    some = texts[:SAMPLE]
+    shapes = {_NUMBER.sub("#", text) for text in some}
+    if len(shapes) > 1:
+        return ""
+    columns = list(zip(*(_NUMBER.findall(text) for text in some), strict=True))
+    varying = sum(len(set(column)) > 1 for column in columns)
+    if varying == 0 or (len(columns) == 1 and shapes.pop().endswith("#")):
+        return ""
+    if varying == 1:
+        return f"numbers within a text ({texts[0]!r}): keep the numbers alone"
+    return f"several numbers in one cell ({texts[0]!r}): make a column of each"

@@ -84,6 +84,9 @@ ID = re.compile(
     r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|idx|rownum|nr|no|#)$|^(?:index|row|number)$|(?-i:[a-z](?:ID|Id)$)"
     r"|nummer$|^unnamed: \d+$|^column \d+$"
 )
+ID_WORD = re.compile(r"(?i)(?:^|[\s_.-])id$|(?-i:[a-z](?:ID|Id)$)|nummer$")
+"""Numbers of this name are names of things even where they repeat; nr and no may be those of a house."""
+CLOCK = Names("heures?|hora|ora|uhrzeit|start|begin|beginn|depart|arrivee|salida|llegada|abfahrt|ankunft|ouverture")
 PHONE = Names(
     "phone|phones|telephone|tel|mobile|cell ?phone|fax|telefon|telefono|handy|mobil|movil|whatsapp|msisdn",
     "phone|telefon|telefonnummer|handynummer|mobilnummer|phonenumber",

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.data import column_names
-from anyorder.data.almost_numbers import almost_numbers
+from anyorder.data.almost_numbers import almost_numbers, around_numbers
 from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
@@ -283,7 +283,8 @@ class _Reader:
         if len(different) > FEW and by_day(different) is None:
             reason = unlearnable(different, sum(self._counts[text] for text in different))
             if reason:
-                reason = almost_numbers(different) or reason
+                vague = reason.startswith(("a different text", "free text"))
+                reason = almost_numbers(different) or (around_numbers(different) if vague else "") or reason
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
         if in_words(different):

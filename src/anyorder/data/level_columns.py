@@ -29,6 +29,7 @@ PATTERNS = (
     (r"(?i)(?:0x)?[0-9a-f]{16,128}", "ids (hashes)"),
     (r"[^@\s]+@[^@\s]+\.[a-zA-Z]{2,}", "e-mail addresses"),
     (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "web addresses"),
+    (r"(?i)(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", "ids (MAC addresses)"),
     (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
     (r"(?:\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(?:[T ].*)?", "dates in several forms"),
     (r"\d{1,2}(?:[,;|]\s?\d{1,2})+|\d{1,2}", "lists of answers: make a column of each answer"),

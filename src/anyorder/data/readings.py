@@ -14,6 +14,7 @@ from anyorder.data.two_digit_years import months_of_century
 from anyorder.variables.cells import CODE, LEADING_ZERO, NUMBER
 from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.notations.clock import ClockNotation
+from anyorder.variables.notations.duration import DurationNotation
 from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
 from anyorder.variables.notations.period import PeriodNotation
 from anyorder.variables.separators import GROUPED, tell_thousands
@@ -64,6 +65,9 @@ def reading_of(name: str, texts: Sequence[str], *, decimal_comma: bool, decimal_
             if not notation.pad and name in column_names.RATIO:
                 return None  # 16:10 is no time
             notation = _clock(name, notation)
+        if isinstance(notation, DurationNotation) and name in column_names.CLOCK:
+            hours = [(notation.read(text) or 0.0) / 60 for text in texts]
+            notation = replace(notation, day=notation.unit == "minutes" and max(hours) < 24)
         if isinstance(notation, PeriodNotation):
             notation = months_of_century(name, notation, texts)
         if notation is not None:

@@ -26,6 +26,8 @@ TRADE = frozenset((8, 12, 13, 14))
 YEAR = 12
 """Different months from which on it is no chance that all of them exist."""
 SHORTEST_PHONE = 1e6
+MOST_FEW = 10
+"""Up to so many different numbers are levels anyway, whatever they are called."""
 SPREAD = 1000.0
 """Numbers of one length differ by less than this factor, amounts by more."""
 
@@ -67,6 +69,8 @@ def role_of(name: str, values: Numbers) -> Role:
         return Role("phone numbers", otherwise="categorical")
     if name in column_names.POST and values.min() >= 100 and values.max() < 1e6:
         return _names(values, "postcodes", "postcodes")
+    if column_names.ID_WORD.search(name) and values.min() >= 0 and MOST_FEW < len(np.unique(values)) <= MOST_LEVELS:
+        return _names(values, "ids", "ids, by the name of the column")
     if dates := _dates_in_digits(values):
         return dates
     if name in column_names.DATE and EXCEL[0] <= values.min() and values.max() < EXCEL[1]:

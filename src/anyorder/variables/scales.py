@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from anyorder.variables.counted_levels import by_pluses, by_roman_number, by_stars
+from anyorder.variables.counted_levels import by_numbered_step, by_pluses, by_roman_number, by_stars
 from anyorder.variables.month_names import month_of
 
 _SCALES = """
@@ -152,7 +152,7 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
-    counted = by_stars(levels) or by_pluses(levels) or by_roman_number(levels)
+    counted = by_stars(levels) or by_pluses(levels) or by_numbered_step(levels) or by_roman_number(levels)
     return _by_grade(levels) or counted or _by_band(levels)
 
 

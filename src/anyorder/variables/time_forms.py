@@ -37,8 +37,20 @@ DATES = (
     *("%d de %B de %Y", "%d de %b de %Y", "%d %B, %Y", "%d %b, %Y", "%d %B %y", "%d. %b. %Y"),
     "%Y%m%d",
 )
-CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
-WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S")
+ON_GREENWICH = (" UTC", " GMT", " +0000")
+"""What stands behind all times of a column that say in which zone they are, where it is not in ISO's form."""
+CLOCKS = (
+    *(f"%H:%M:%S{part}{zone}" for part in ("", ".%3f", ".%f") for zone in ON_GREENWICH),
+    *("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"),
+)
+WHOLE = (
+    "%d/%b/%Y:%H:%M:%S +0000",
+    "%a %b %d %H:%M:%S %Y",
+    "%Y%m%dT%H%M%S",
+    "%Y%m%d%H%M%S",
+    "%d%b%Y:%H:%M:%S",
+    "%d/%b/%Y:%H:%M:%S",
+)
 """Forms that are no date and clock side by side."""
 EPOCHS = {"epoch s": (1_000_000, 0), "epoch ms": (1_000, 0), "epoch us": (1, 0), "excel": (86_400_000_000, 25_569)}
 """Microseconds in one of their units, and how many units before 1970 they begin."""
@@ -234,7 +246,7 @@ def _swapped(pattern: str) -> str:
 
 def is_iso(form: str) -> bool:
     """Whether this is the form 2024-05-01, with or without a time of day, or none at all."""
-    return not form or form == "date" or form.startswith("%Y-%m-%d")
+    return not form or form == "date" or (form.startswith("%Y-%m-%d") and not form.endswith(ON_GREENWICH))
 
 
 def is_digits(form: str) -> bool:

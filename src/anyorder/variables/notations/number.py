@@ -62,7 +62,9 @@ _MILLIONS = re.compile(
 """Thousands and millions before a currency: Mio. EUR, M€."""
 _UNIT = re.compile(
     r"(?:Mio\.?|Mrd\.?|Tsd\.?|Millionen|Milliarden|[mb]illions?(?: of)?) [^\W\d_]{2,8}|"
-    r"\.|[%‰]\s?(?:p\.\s?a\.|pa|VOL|vol\.?)|°\s?[NSEWO]|[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}"
+    r"(?:sq|cu|fl)\.? ?(?:ft|m|km|mi|yd|in|oz)\.?|"
+    r"\.|[%‰]\s?(?:p\.\s?a\.|pa|VOL|vol\.?)|°\s?[NSEWO]|[%‰°]|"
+    r"[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}"
 )
 
 
