@@ -16,9 +16,10 @@ such as those of several folds, are one batch; where many values are asked for, 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import ClassVar
 
@@ -35,6 +36,7 @@ from anyorder.heads.blended import BlendDistribution
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
 from anyorder.heads.merging import Joins, folded, is_histogram, rows_together
+from anyorder.heads.one_blend import NO_ENDS, NO_FACTORS, Curves, OneBlend
 from anyorder.support.checks import inside, whole
 from anyorder.support.registry import describe
 
@@ -136,6 +138,12 @@ class Blend(Head):
         if len(counted) == 1:
             only = self.member(counted[0], features[..., self.starts[counted[0]] :])
             return self._sharpened(only, features) if self.sharpness else only
+        alone = math.prod(features.shape[:-1]) == 1 and features.device.type == "cpu"
+        if not alone or torch.is_grad_enabled() or self._curves is None:
+            return self._mixed(features)
+        return OneBlend(features, self.members[0].points, self._curves, partial(self._mixed, features))
+
+    def _mixed(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         log_weights = self.weights_for(features)
         members: list[Distribution] = []
         shares: list[Tensor] = []
@@ -220,6 +228,16 @@ class Blend(Head):
         return [
             (own, start + torch.arange(self.members[own[0]].size)) for own, start in zip(bundles, starts, strict=True)
         ]
+
+    @cached_property
+    def _curves(self) -> Curves | None:
+        """How the features of one row become a curve; None for levels, and where members have none."""
+        if self.levels:
+            return None
+        bundles = [(own, self.members[own[0]], index.cpu().numpy()) for own, index in self._bundles]
+        gates = self._gate_index.cpu().numpy() if self.gates else None
+        law_ends = (self._ends, self._factors) if self.beyond else (NO_ENDS, NO_FACTORS)
+        return Curves.of(bundles, self.log_weights.cpu().numpy(), gates, *law_ends)
 
     def _chosen(self, numbers: Sequence[int]) -> slice | list[int]:
         """Members by their numbers: in a slice, which is quicker, where they stand in a row."""
