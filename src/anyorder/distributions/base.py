@@ -15,6 +15,9 @@ from torch import Tensor
 from anyorder.distributions.curves import Curve
 from anyorder.errors import UserError
 
+End = float | Tensor
+"""An end of a stretch: the same for a whole batch, or that of each element."""
+
 
 class Distribution(ABC):
     """A batch of one-dimensional distributions over the values of one variable, in model units."""
@@ -94,9 +97,12 @@ class Distribution(ABC):
         return None
 
     def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
+        self, low: End, high: End, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"] | None:
-        """One draw per element given that it lies in [low, high]; None where the family has no quick way to it."""
+        """One draw per element given that it lies in [low, high]; None where the family has no quick way to it.
+
+        The ends are the same for all elements, or tensors with those of each.
+        """
         return None
 
     def rows(self, index: Int[Tensor, " some"]) -> Distribution:

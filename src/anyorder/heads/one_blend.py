@@ -25,7 +25,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.distributions.base import Distribution
+from anyorder.distributions.base import Distribution, End
 from anyorder.distributions.curves import Between, Components, Curve, Mixed, Reweighed, standard_cdf
 from anyorder.heads._mixture import MixtureHead
 from anyorder.heads.base import Head
@@ -119,7 +119,7 @@ class OneBlend(Distribution):
         return self.base.expect_within(function, low, high)
 
     def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
+        self, low: End, high: End, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"] | None:
         return self.base.sample_within(low, high, generator)
 
