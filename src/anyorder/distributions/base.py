@@ -88,11 +88,12 @@ class Distribution(ABC):
         return None
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         """The integrals of density times ``function``, and of the density, over [low, high], in float64, by one rule.
 
-        Their ratio is the mean of a function inside. None where the family has no quick way to it.
+        Their ratio is the mean of a function inside. ``steps``: where the function is not smooth. None where the family
+        has no quick way to it.
         """
         return None
 

@@ -211,9 +211,9 @@ class BlendDistribution(Distribution):
         return value.to(dtype)
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        each = [member.expect_within(function, low, high) for member in self.members]
+        each = [member.expect_within(function, low, high, steps) for member in self.members]
         found = [one for one in each if one is not None]
         if len(found) < len(each):
             return None

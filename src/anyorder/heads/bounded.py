@@ -165,7 +165,7 @@ class BoundedDistribution(Distribution):
         return self._integrate(lambda values, log_density: function(values))
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
             return None
@@ -173,7 +173,7 @@ class BoundedDistribution(Distribution):
         if not least < most:
             nothing = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
             return nothing, nothing
-        found = self.base.expect_within(function, least, most)
+        found = self.base.expect_within(function, least, most, steps)
         scale = (-self.log_mass().double()).exp()
         return None if found is None else (found[0] * scale, found[1] * scale)
 

@@ -124,10 +124,10 @@ class GaussianMixtureDistribution(LineMixture):
         return total / mass
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         parts = (self.logits, self.means, self.log_scales)
-        return within_components(function, _log_normal, parts, (low, high))
+        return within_components(function, _log_normal, parts, (low, high), steps)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """By quadrature in float64 on panels that follow every component; the error is below 1e-5 nats."""

@@ -114,9 +114,9 @@ class OneBlend(Distribution):
         return self.base.nodes(low, high)
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        return self.base.expect_within(function, low, high)
+        return self.base.expect_within(function, low, high, steps)
 
     def sample_within(
         self, low: End, high: End, generator: torch.Generator | None = None
