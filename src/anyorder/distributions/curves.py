@@ -227,7 +227,8 @@ class Reweighed(Curve):
     def _counted(self, reached: Numbers) -> Numbers:
         (below, above), (less, more) = self.masses, self.factors
         changed = (less - 1) * np.minimum(reached, below) + (more - 1) * np.maximum(reached - (1 - above), 0)
-        return between((reached + changed) / self.total, 0, 1)
+        found: Numbers = between((reached + changed) / self.total, 0, 1)
+        return found
 
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
         return self.base.bracket(between(self._level(level), TINY, 1 - EPSILON))

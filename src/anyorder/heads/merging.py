@@ -121,19 +121,19 @@ def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution:
     if isinstance(wrapped, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
         most = max(law.logits.shape[-1] for law in each)
         fills = {"logits": -torch.inf, "means": 0.0, "log_scales": 0.0}
-        padded = {
-            name: torch.cat([F.pad(part := getattr(law, name), (0, most - part.shape[-1]), value=fill) for law in each])
+        logits, means, log_scales = (
+            torch.cat([F.pad(part := getattr(law, name), (0, most - part.shape[-1]), value=fill) for law in each])
             for name, fill in fills.items()
-        }
-        return dataclasses.replace(wrapped, **padded)
+        )
+        return dataclasses.replace(wrapped, logits=logits, means=means, log_scales=log_scales)
     if isinstance(wrapped, BinnedDistribution):
         bins = _joined(tuple(law.bins for law in each), joins)
-        logits, start = [], 0
+        rows, start = [], 0
         for law in each:
             after = bins.count - start - law.bins.count
-            logits.append(F.pad(law.logits, (start, after), value=-torch.inf))
+            rows.append(F.pad(law.logits, (start, after), value=-torch.inf))
             start += law.bins.count
-        return BinnedDistribution(torch.cat(logits), bins)
+        return BinnedDistribution(torch.cat(rows), bins)
     levels = [part for part in map(_log_probs, laws) if part is not None]
     return CategoricalDistribution(torch.cat(levels))
 
