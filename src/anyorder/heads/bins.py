@@ -300,7 +300,7 @@ class Histogram(Curve):
         return found
 
     def _on_pieces(self, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        """Of the pieces on which scores lie: what is below, the parabola of the cdf, and how far along it they are."""
+        """What lies below the pieces of these scores, the parabola of the cdf there, and how far along it they are."""
         pieces = self.bins.plain
         piece = pieces.inner.searchsorted(score, side="right")
         u = torch.special.ndtr(torch.from_numpy(score)).numpy()
