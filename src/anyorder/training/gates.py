@@ -24,6 +24,7 @@ from torch import Tensor
 
 from anyorder.heads.blend import SHARPEST
 from anyorder.networks.blend import STEEPEST, share_known
+from anyorder.training.lbfgs import minimised
 
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
 SHARPENING = 0.6  # the same of the logarithm of the power, where all is known
@@ -119,31 +120,29 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
     mixed = torch.ones(variables, dtype=torch.bool)
     mixed[list(cells.levels)] = False
     mixed_counts = torch.where(mixed[cells.variable], cells.counts, 0.0)
-    shape = (variables + 1, members, features + 1)  # the last are the parameters of all variables together
-    with torch.enable_grad():
-        parameters = torch.zeros(shape, dtype=torch.float64, requires_grad=True)
-        powers = torch.zeros(variables + 1, dtype=torch.float64, requires_grad=True)
-        search = torch.optim.LBFGS([parameters, powers], max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
+    shape = torch.Size((variables + 1, members, features + 1))  # the last are the parameters of all variables together
+    most = shape.numel()
 
-        def loss() -> Tensor:
-            search.zero_grad()
-            theta, sharpness = parameters[:-1] + parameters[-1], (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST)
-            logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
-            log_weights = logits.log_softmax(dim=1)
-            gained = (mixed_counts * (log_weights + nats).logsumexp(dim=1)).sum()
-            each = log_weights.split(sizes)
-            for variable, levels in cells.levels.items():
-                power = sharpness[variable] * shares[variable]
-                said = sharpened(levels, cells.codes[variable], each[variable], power)
-                gained = gained + (counts[variable] * said).sum()
-            held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
-            total = (held + (powers / SHARPENING).square().sum()) / 2 - gained
-            total.backward()
-            return total
+    def parts(every: Tensor) -> tuple[Tensor, Tensor]:
+        return every[:most].reshape(shape), every[most:]
 
-        search.step(loss)
-    found = (parameters[:-1] + parameters[-1]).detach()
-    sharpness = (powers[:-1] + powers[-1]).detach().clamp(-SHARPEST, SHARPEST).masked_fill(mixed, 0.0)
+    def loss(every: Tensor) -> Tensor:
+        parameters, powers = parts(every)
+        theta, sharpness = parameters[:-1] + parameters[-1], (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST)
+        logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
+        log_weights = logits.log_softmax(dim=1)
+        gained = (mixed_counts * (log_weights + nats).logsumexp(dim=1)).sum()
+        each = log_weights.split(sizes)
+        for variable, levels in cells.levels.items():
+            power = sharpness[variable] * shares[variable]
+            said = sharpened(levels, cells.codes[variable], each[variable], power)
+            gained = gained + (counts[variable] * said).sum()
+        held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
+        return (held + (powers / SHARPENING).square().sum()) / 2 - gained
+
+    parameters, powers = parts(minimised(loss, torch.zeros(most + variables + 1, dtype=torch.float64), STEPS))
+    found = parameters[:-1] + parameters[-1]
+    sharpness = (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST).masked_fill(mixed, 0.0)
     if not bool(found.isfinite().all() and sharpness.isfinite().all()):
         found, sharpness = torch.zeros_like(found), torch.zeros_like(sharpness)
     gates = Gates(
