@@ -429,7 +429,7 @@ class SoftmaxRegression:
         log_probs = (inputs @ self.parameters[:, :-1].T + self.parameters[:, -1]).log_softmax(dim=1)
         return -log_probs.gather(1, codes[:, None]).sum()
 
-    def solve(self, penalty: float, *, steps: int = 30, precision: float = 1e-5) -> None:
+    def solve(self, penalty: float, *, steps: int = 30, precision: float = 1e-3) -> None:
         """Newton steps from where the parameters are, until one of them would gain next to nothing."""
         # The intercepts are free but for a trace, which keeps what all classes share from wandering.
         held = torch.full((self.inputs.shape[1],), penalty, dtype=torch.float64)
@@ -478,7 +478,7 @@ class SoftmaxRegression:
         residual = gradient
         towards = precondition(residual)
         direction, product = towards, float((residual * towards).sum())
-        enough = 1e-3 * product
+        enough = 1e-2 * product
         for _ in range(50):
             bent = curved(direction)
             size = product / max(float((direction * bent).sum()), 1e-300)

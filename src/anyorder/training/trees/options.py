@@ -44,6 +44,9 @@ class TreeOptions:
 TRIAL_COST = 2  # sets of trees: in the trial, sharp ones and smooth ones are grown
 SECONDS = 5e-5  # of one core for each cell that is shown, with all its rounds, on a machine that has other work too
 FEWEST_SHOWN = 500
+HURRIED = 0.25  # of the cells to be shown: with time for less, there are fewer trees, which learn faster
+HURRIED_RATE = 0.3
+REPEATS, CELLS = 8, 4_000  # of each cell and of one variable's, from which on further ones bring little
 
 
 def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
@@ -58,7 +61,17 @@ def shown_within(seconds: float, jobs: int, options: TreeOptions) -> TreeOptions
     All of a variable's questions from fewer cells are worth more than the first few from all of them.
     """
     affordable = seconds / (SECONDS * jobs)
-    return replace(options, shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))))
+    hurried = affordable < HURRIED * options.shown and options.learning_rate == TreeOptions.learning_rate
+    return replace(
+        options,
+        shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))),
+        learning_rate=HURRIED_RATE if hurried else options.learning_rate,
+    )
+
+
+def least_seconds(rows: int, jobs: int, options: TreeOptions) -> float:
+    """How long so many ``jobs`` take that show each of the ``rows`` often enough, or enough of them."""
+    return SECONDS * jobs * min(options.shown, CELLS, rows * min(REPEATS, options.most_repeats))
 
 
 class Clock:
