@@ -139,7 +139,7 @@ class _Cells:
         return _Cells(self.inputs[some], self.values[some], self.judged[others], self.judged_values[others])
 
     def by(self, columns: Bool[Tensor, " used"]) -> _Cells:
-        """The same rows with some of the inputs."""
+        """All rows with some of the inputs."""
         return replace(self, inputs=self.inputs[:, columns], judged=self.judged[:, columns])
 
 
