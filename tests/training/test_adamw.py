@@ -1,4 +1,4 @@
-"""AdamW takes the steps of torch's own, and does not import torch's compiler; L-BFGS finds minima that are known."""
+"""AdamW takes the steps of torch's own, and does not import torch's compiler."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from anyorder.training.adamw import AdamW
-from anyorder.training.lbfgs import minimised
 
 
 def layers() -> nn.Module:
@@ -47,34 +46,15 @@ def test_its_steps_are_those_of_torch_bit_for_bit() -> None:
     assert [int(own["step"]) for own in pair[0].state.values()] == [12, 12, 12, 12, 8, 8]
 
 
-def test_neither_imports_the_compiler_of_torch() -> None:
+def test_it_does_not_import_the_compiler_of_torch() -> None:
     code = """
 import sys, torch
 from anyorder.training.adamw import AdamW
-from anyorder.training.lbfgs import minimised
 weight = torch.nn.Parameter(torch.ones(3))
 one = AdamW([{"params": [weight], "weight_decay": 0.0}], lr=0.1)
 weight.square().sum().backward()
 one.step()
 assert float(weight.max()) < 1
-minimised(lambda x: (x - 2).square().sum(), torch.zeros(2), 5)
 assert "torch._dynamo" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-def test_minima_that_are_known_are_found() -> None:
-    generator = torch.Generator().manual_seed(0)
-    root = torch.randn(40, 40, generator=generator, dtype=torch.float64)
-    matrix, wanted = root @ root.T + torch.eye(40), torch.randn(40, generator=generator, dtype=torch.float64)
-    found = minimised(lambda x: (x - wanted) @ matrix @ (x - wanted), torch.zeros(40, dtype=torch.float64), 300)
-    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-5)
-    valley = minimised(
-        lambda x: 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2, torch.tensor([-1.2, 1.0], dtype=torch.float64), 200
-    )
-    torch.testing.assert_close(valley, torch.ones(2, dtype=torch.float64), rtol=0, atol=1e-5)
-
-
-def test_a_function_that_cannot_be_followed_leaves_the_start() -> None:
-    start = torch.ones(3, dtype=torch.float64)
-    assert torch.equal(minimised(lambda x: (x * torch.nan).sum(), start, 5), start)

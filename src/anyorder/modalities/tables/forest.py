@@ -46,7 +46,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     heads = table.heads()
     sets, jobs = _sets(job), _jobs(job)
     if deadline is not None:
-        growing = shown_within(PLANNED * seconds, jobs, growing)
+        growing = shown_within(PLANNED * seconds, len(job.folds.training[0]), jobs, growing)
     protocol = protocols.build(job.options.protocol)
 
     def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
