@@ -45,7 +45,8 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
         growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
     heads = table.heads()
     sets = folds if folds > 1 else growing.members
-    jobs = (TRIAL_COST + (folds - 1 if folds > 1 else sets)) * len(heads)
+    asked = len(job.schema.answered)
+    jobs = (TRIAL_COST + (folds - 1 if folds > 1 else sets)) * asked
     if deadline is not None:
         growing = shown_within(PLANNED * seconds, jobs, growing)
     protocol = protocols.build(job.options.protocol)
@@ -53,7 +54,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
         return AnyOrderModel(table.encoding, network, own, protocol).eval()
 
-    with columns_bar(job.run.progress, "growing trees", len(heads), sets if folds > 1 else 1 + sets) as advance:
+    with columns_bar(job.run.progress, "growing trees", asked, sets if folds > 1 else 1 + sets) as advance:
         if folds > 1:
             clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []
@@ -166,6 +167,6 @@ def _soft(heads: Sequence[Head], blurs: Sequence[float]) -> list[Head]:
 
 
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
-    if codec.bend is None:
+    if codec.bend is None or codec.variable.context:
         return None
     return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))

@@ -18,7 +18,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.heads import Head
-from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
+from anyorder.masking import Cardinality, KnownContext, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.modalities.fit import Run, trainer
 from anyorder.modalities.tables.budget import TimeBudget
@@ -75,7 +75,7 @@ class Job:
     def budget(self) -> TimeBudget:
         """The time that is left."""
         minutes = self.options.training.minutes
-        weighing = SECONDS_A_QUESTION * asked_of(len(self.schema))
+        weighing = SECONDS_A_QUESTION * asked_of(len(self.schema.answered))
         return TimeBudget(self.run.began, None if minutes is None else 60 * minutes, weighing=weighing)
 
 
@@ -230,13 +230,14 @@ class Race:
         job, seed = self.job, self.job.run.seed + fold
         options = job.options
         rows, heads = table.training(fold), table.heads()
-        reals = sum(head.levels == 0 for head in heads)
+        asked = sum(head.levels == 0 for head in heads if head.size)
+        reals = sum(head.levels == 0 for head in heads) if asked else 0
         kind = networks.of(options.network)
         short = kind.for_short_tables if len(job.folds) > 1 else {}
         network = {**short, **kind.defaults(table.warp, reals), **options.network}
         model = AnyOrderModel.build(table.encoding, heads, network, protocols.build(options.protocol), seed=seed)
         model.network.prepare(rows.values, rows.observed)
-        learning, answering = _row_seconds(model, reals if network.get("expert") else 0)
+        learning, answering = _row_seconds(model, asked if network.get("expert") else 0)
         one = trainer(
             replace(job.run, seed=seed),
             model,
@@ -249,7 +250,7 @@ class Race:
             spent=0.0,
         )
         job.budget.before += one.progress.seconds
-        wide = (SECONDS_A_QUESTION + 3 * answering) * asked_of(len(job.schema))
+        wide = (SECONDS_A_QUESTION + 3 * answering) * asked_of(len(job.schema.answered))
         job.budget.weighing = max(job.budget.weighing, wide)
         return one
 
@@ -272,14 +273,24 @@ def _allow(one: Trainer, seconds: float) -> None:
 
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
     if described.get("name") != "auto":
-        return maskings.build(_about_columns(described, model.schema, rows))
-    # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
-    evidence = Cardinality(least=0, spare=1)
-    return EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
+        masking = maskings.build(_about_columns(described, model.schema, rows))
+    else:
+        # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
+        evidence = Cardinality(least=0, spare=1)
+        masking = EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
+    return about_the_rest(masking, model.schema)
+
+
+def about_the_rest(masking: Masking, schema: Schema) -> Masking:
+    """The masking, in a table with context about the other columns alone."""
+    return KnownContext(masking, schema.context) if schema.context else masking
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
-    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table."""
+    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table.
+
+    In a table with context it speaks of the other columns alone, in their order.
+    """
     if isinstance(masking, list | tuple):
         return [_about_columns(part, schema, rows) for part in masking]
     if not isinstance(masking, Mapping):
@@ -287,9 +298,9 @@ def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
     described = {name: _about_columns(value, schema, rows) for name, value in masking.items()}
     if described.get("name") == Targets.name:
         columns = described.get("targets", ())
-        described["targets"] = [schema.index(c) if isinstance(c, str) else c for c in columns]
+        described["targets"] = [schema.answered.index(schema.asked(c)) if isinstance(c, str) else c for c in columns]
     if described.get("name") == Observed.name and "patterns" not in described:
-        return describe(Observed.from_observed(rows.observed))
+        return describe(Observed.from_observed(rows.observed[:, list(schema.answered)]))
     return described
 
 

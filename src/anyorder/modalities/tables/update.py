@@ -33,7 +33,7 @@ from anyorder.modalities.tables.forest import tree_member
 from anyorder.modalities.tables.lines import linear_member
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
-from anyorder.modalities.tables.race import Encoded, Job
+from anyorder.modalities.tables.race import Encoded, Job, about_the_rest
 from anyorder.model import AnyOrderModel
 from anyorder.model.parts import trainable_parts
 from anyorder.networks.boosted_trees import lightgbm
@@ -144,6 +144,7 @@ def _tuned(core: AnyOrderModel, job: Job, rows: Encoded) -> Member | None:
     if not parts:
         return None
     folds, options = len(job.folds), job.options.training
+    masking = about_the_rest(Univariate(Cardinality(least=0, spare=1)), core.schema)
     trained: list[AnyOrderModel] = []
     for fold in range(folds):
         part = copy.deepcopy(parts[fold % len(parts)])
@@ -161,7 +162,7 @@ def _tuned(core: AnyOrderModel, job: Job, rows: Encoded) -> Member | None:
             patience=3,
             falls=1,
         )
-        objective = objective_for(part, Univariate(Cardinality(least=0, spare=1)), **job.options.objective)
+        objective = objective_for(part, masking, **job.options.objective)
         one = Trainer(part, objective, rows.training(fold), rows.held_out(fold), own, seed=job.run.seed + fold)
         if one.run().interrupted:
             break
