@@ -16,7 +16,8 @@ def dependent(model: AnyOrderModel, dependencies: Sequence[Dependency]) -> AnyOr
     width = model.network.layout.width
     own = [model.heads.of(variable) for variable in range(model.variables)]
     heads: list[Head] = [
-        Compatible(head, width if variable in touched else 0) if head.size else head for variable, head in enumerate(own)
+        Compatible(head, width if variable in touched else 0) if head.size else head
+        for variable, head in enumerate(own)
     ]
     network = DependentNetwork.of(layout_of(model.schema, heads), model.network, dependencies)
     return AnyOrderModel(model.encoding, network, heads, model.protocol).eval()

@@ -9,9 +9,9 @@ Behind the members' features stands what the evidence e adds to the logarithms o
     gate_im(e) = a_im (share known - 1/2) + b_im / (1 + number known) + sum_j c_imj (1[j known] - 1/2),
 
 and in tables with many columns only the first two terms. A context, which every question knows, counts as one variable
-in the share and in the number, and its columns have no terms of their own. The gates depend on which variables are known and on no value,
-so every answer stays normalised. :mod:`anyorder.training.gates` learns them. Where blends are the sharper the more is
-known, one more gate is the share known itself, less one half.
+in the share and in the number, and its columns have no terms of their own. The gates depend on which variables are
+known and on no value, so every answer stays normalised. :mod:`anyorder.training.gates` learns them. Where blends are
+the sharper the more is known, one more gate is the share known itself, less one half.
 
 Members of one kind are asked together wherever rows know the same (:mod:`.parts.stack`): one question, or many draws
 for one. Other rows are put to one member after the other.

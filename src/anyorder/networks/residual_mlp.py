@@ -196,7 +196,9 @@ class ResidualMLP(MaskNetwork):
         path = torch.where(path == PAD, PAD, number[path.clamp(min=0)])
         if told:
             covariance, start = beyond_context(self.mean, self.covariance, reals, context)
-            location, deviation = moments_along(torch.zeros_like(start[0]), covariance, reals[:, ~context] - start, path)
+            location, deviation = moments_along(
+                torch.zeros_like(start[0]), covariance, reals[:, ~context] - start, path
+            )
             location = location + start[:, None]
         else:
             location, deviation = moments_along(self.mean, self.covariance, reals, path)

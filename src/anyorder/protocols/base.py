@@ -33,9 +33,7 @@ class Protocol(ABC):
     ) -> Shaped[Tensor, "batch variables"]:
         """A key per variable; the members of ``mask`` are answered by ascending key, ties by index."""
 
-    def chain(
-        self, query: Query, generator: torch.Generator | None = None, context: Sequence[int] = ()
-    ) -> Chain:
+    def chain(self, query: Query, generator: torch.Generator | None = None, context: Sequence[int] = ()) -> Chain:
         """Evidence in this protocol's order, then the asked variables in this protocol's order.
 
         Evidence out of the ``context``, which every question knows, is read before all other.

@@ -36,7 +36,6 @@ from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
 from anyorder.tasks.unseen_rows import among_others, unseen_parts
 from anyorder.variables.encoding import Unseen
-from anyorder.variables.missingness import of_columns
 
 SPARE = 5  # cells looked at for each that is listed, to see which of a row's odd ones is wrong,
 SUSPECTS = 5  # out of no more than so many
@@ -154,8 +153,13 @@ def cell_scores(
 
 
 def _framed(model: AnyOrderModel, frame: pd.DataFrame, cells: Float[np.ndarray, "rows variables"]) -> pd.DataFrame:
-    own = np.array([not variable.indicates for variable in model.schema.variables])
+    own = _judged(model)
     return pd.DataFrame(cells[:, own], index=frame.index, columns=list(np.array(model.schema.names, dtype=object)[own]))
+
+
+def _judged(model: AnyOrderModel) -> Bool[np.ndarray, " variables"]:
+    """Whose cells can be surprising: indicators of missing cells, and context, are evidence about the others alone."""
+    return np.array([not variable.indicates and not variable.context for variable in model.schema.variables])
 
 
 def _raw_scores(
@@ -163,8 +167,7 @@ def _raw_scores(
 ) -> tuple[Float[np.ndarray, "rows variables"], Float[np.ndarray, "rows variables"]]:
     """Surprise and the model's own tail probability of every known cell; NaN elsewhere."""
     values, observed = model.encoding.encode(frame, unseen)
-    # Indicators of missing cells are evidence about the others, but no cells of the user's.
-    cells_of = np.array([not variable.indicates for variable in model.schema.variables])
+    cells_of = _judged(model)
     nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
     jobs = [(model, np.arange(len(frame)))] if whole else list(unseen_parts(model, frame))
     by_job = np.concatenate([rows for _, rows in jobs]) if jobs else np.arange(0)  # one bar for all of them
@@ -310,7 +313,7 @@ def row_scores(
 def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: int, unseen: Unseen) -> pd.DataFrame:
     orders = usual_orders(model)
     values, observed = model.encoding.encode(frame, unseen)
-    cells = of_columns(model.schema, observed)
+    cells = observed & _judged(model)
     marks = observed & ~cells
     query = Query(torch.as_tensor(marks), torch.as_tensor(cells))
     nats = log_prob(model, torch.as_tensor(values), query, orders=orders)
@@ -328,7 +331,7 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
         else:
             if everything is None:
                 nothing = torch.zeros_like(asked)
-                whole = torch.as_tensor(of_columns(model.schema, (~nothing).numpy()))
+                whole = (~nothing) & torch.as_tensor(_judged(model))
                 everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
             drawn = everything
         theirs = np.sort(log_prob(model, torch.as_tensor(drawn), Query(evidence, asked), orders=orders))

@@ -230,9 +230,7 @@ def questions(held_out: Rows, layout: Layout, seed: int, sets: int) -> list[Ques
     ]
 
 
-def _about(
-    held_out: Rows, some: Bool[np.ndarray, "questions answered"], layout: Layout, worth: float
-) -> Questions:
+def _about(held_out: Rows, some: Bool[np.ndarray, "questions answered"], layout: Layout, worth: float) -> Questions:
     """Questions that know some variables, about all the rest; each counts once in all, and all of them as the rows."""
     chosen, partners = torch.as_tensor(beside_context(layout, some)), layout.partners
     rows = held_out.take(torch.arange(len(chosen)) % len(held_out))

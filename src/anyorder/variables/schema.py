@@ -296,6 +296,11 @@ class Schema:
         """The positions of the variables that are only ever evidence."""
         return tuple(index for index, variable in enumerate(self.variables) if variable.context)
 
+    @property
+    def context_names(self) -> tuple[str, ...]:
+        """The names of those."""
+        return tuple(self.names[index] for index in self.context)
+
     @cached_property
     def answered(self) -> tuple[int, ...]:
         """The positions of all others: those that can be asked for."""
@@ -339,8 +344,8 @@ class Schema:
         index = self.index(name)
         if self.variables[index].context:
             raise UserError(
-                f"{name!r} is context: it is only ever evidence, so the model has no distribution of it; to ask for it, "
-                f"fit again with {name!r} left out of context="
+                f"{name!r} is context: it is only ever evidence, so the model has no distribution of it; to ask for "
+                f"it, fit again with {name!r} left out of context="
             )
         return index
 

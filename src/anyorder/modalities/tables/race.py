@@ -18,7 +18,7 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.heads import Head
-from anyorder.masking import Cardinality, KnownContext, Masking, Observed, Targets, Univariate, maskings
+from anyorder.masking import Cardinality, Masking, Observed, Targets, Univariate, maskings
 from anyorder.masking import Conditional as EvidenceThenRest
 from anyorder.modalities.fit import Run, trainer
 from anyorder.modalities.tables.budget import TimeBudget
@@ -273,17 +273,10 @@ def _allow(one: Trainer, seconds: float) -> None:
 
 def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> Masking:
     if described.get("name") != "auto":
-        masking = maskings.build(_about_columns(described, model.schema, rows))
-    else:
-        # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
-        evidence = Cardinality(least=0, spare=1)
-        masking = EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
-    return about_the_rest(masking, model.schema)
-
-
-def about_the_rest(masking: Masking, schema: Schema) -> Masking:
-    """The masking, in a table with context about the other columns alone."""
-    return KnownContext(masking, schema.context) if schema.context else masking
+        return maskings.build(_about_columns(described, model.schema, rows))
+    # A network that reads an order learns only the steps of the chains it is shown: evidence, and all the rest.
+    evidence = Cardinality(least=0, spare=1)
+    return EvidenceThenRest(evidence) if model.network.reads_order else Univariate(evidence)
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:

@@ -33,7 +33,7 @@ from anyorder.modalities.tables.forest import tree_member
 from anyorder.modalities.tables.lines import linear_member
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
-from anyorder.modalities.tables.race import Encoded, Job, about_the_rest
+from anyorder.modalities.tables.race import Encoded, Job
 from anyorder.model import AnyOrderModel
 from anyorder.model.parts import trainable_parts
 from anyorder.networks.boosted_trees import lightgbm
@@ -144,7 +144,6 @@ def _tuned(core: AnyOrderModel, job: Job, rows: Encoded) -> Member | None:
     if not parts:
         return None
     folds, options = len(job.folds), job.options.training
-    masking = about_the_rest(Univariate(Cardinality(least=0, spare=1)), core.schema)
     trained: list[AnyOrderModel] = []
     for fold in range(folds):
         part = copy.deepcopy(parts[fold % len(parts)])
@@ -162,7 +161,7 @@ def _tuned(core: AnyOrderModel, job: Job, rows: Encoded) -> Member | None:
             patience=3,
             falls=1,
         )
-        objective = objective_for(part, masking, **job.options.objective)
+        objective = objective_for(part, Univariate(Cardinality(least=0, spare=1)), **job.options.objective)
         one = Trainer(part, objective, rows.training(fold), rows.held_out(fold), own, seed=job.run.seed + fold)
         if one.run().interrupted:
             break
@@ -183,7 +182,7 @@ def _judged(core: AnyOrderModel, values: np.ndarray, observed: np.ndarray, seed:
     rng = np.random.default_rng(seed + 2)
     repeats = max(1, QUESTIONS // len(values))
     values, observed = np.repeat(values, repeats, axis=0), np.repeat(observed, repeats, axis=0)
-    known = random_known(observed, rng)
+    known = random_known(observed, rng, core.schema.context)
     scores = score_hidden_cells(core, values, known, observed & ~known)
     row = scores.row // repeats
     total = np.bincount(row, weights=scores.log_prob, minlength=len(values) // repeats)
