@@ -35,12 +35,7 @@ def model_html(everything: Conditional, card: Mapping[str, Any]) -> str:
     lines = [
         [one.name, _kind(one), _values(answers[one.name]), _chart(answers[one.name])]
         if answers
-        else [
-            one.name,
-            _kind(one),
-            "context: known in every question" if one.context else "asked given the context",
-            "",
-        ]
+        else [one.name, _kind(one), _role(one), ""]
         for one in shown_columns
     ]
     rows = card.get("data", {}).get("rows")
@@ -53,6 +48,12 @@ def model_html(everything: Conditional, card: Mapping[str, Any]) -> str:
         *(html.remark(line) for line in _facts(schema, card)),
         *_question(answers),
     )
+
+
+def _role(variable: Variable) -> str:
+    if not variable.context:
+        return "asked given the context"
+    return "context: may be unknown" if variable.optional else "context: always known"
 
 
 def _kind(variable: Variable) -> str:
