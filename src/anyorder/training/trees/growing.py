@@ -29,7 +29,7 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import with_count
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
-from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
+from anyorder.training.trees.options import MOST_INPUTS, MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
@@ -355,7 +355,7 @@ class _Job:
         """Known cells of the variable beside random subsets of their rows; their classes; how often each is shown."""
         observed = rows.observed.cpu().numpy()
         asked = len(self.layout.answered)
-        shown = min(shown, MOST_SHOWN // asked)
+        shown = min(shown, MOST_SHOWN // asked, MOST_INPUTS // observed.shape[1])
         target, _ = self._targets(rows)
         sources = np.flatnonzero(observed[:, self.index])
         most = self.options.most_repeats if asked > 1 else 1  # beside context alone, a cell is always shown the same
