@@ -221,8 +221,8 @@ def questions(held_out: Rows, layout: Layout, seed: int, sets: int) -> list[Ques
     generator = np.random.default_rng([seed, 7])
     random = random_subsets(most, variables, generator)
     least = 1 if variables == layout.variables else 0
-    sizes = generator.integers(least, least + 2, (-(-most // 2), 1))
-    few = generator.random((-(-most // 2), variables)).argsort(axis=1) < sizes
+    half = -(-most // 2)
+    few = generator.random((half, variables)).argsort(axis=1) < generator.integers(least, least + 2, (half, 1))
     return [
         _about(held_out, random, layout, RANDOM),
         _about(held_out, few, layout, FEW),

@@ -332,6 +332,16 @@ def test_tasks_judge_the_others_alone(model: ao.TableModel, frame: pd.DataFrame)
     assert len(str(summary)) > 100
 
 
+def test_odd_rows_are_odd_given_their_context(model: ao.TableModel) -> None:
+    from anyorder.tasks.anomalies import row_scores
+
+    rows = table(6, seed=12)
+    rows.loc[3, "price"] += 8.0
+    scores = row_scores(model.core, rows, samples=30)
+    assert scores["probability"].idxmin() == 3
+    assert np.isfinite(scores).all(axis=None)
+
+
 def test_compression_is_lossless(model: ao.TableModel) -> None:
     rows = table(60, seed=8)
     back = model.decompress(model.compress(rows))
