@@ -269,7 +269,17 @@ def test_a_new_masking_is_one_new_file() -> None:
 
 
 def test_every_masking_is_registered_and_a_dropped_one_is_gone() -> None:
-    tables = ["bernoulli", "cardinality", "conditional", "mixture", "observed", "targets", "uniform", "univariate"]
+    tables = [
+        "bernoulli",
+        "cardinality",
+        "conditional",
+        "known_context",
+        "mixture",
+        "observed",
+        "targets",
+        "uniform",
+        "univariate",
+    ]
     texts = ["spans", "stretch", "suffix", "words"]
     modes = ["random_pixels", "left_to_right", "right_to_left", "top_down", "bottom_up"]
     expected = sorted([*tables, *texts, *modes, "interior_patch", "exterior_patch", "modes"])

@@ -14,7 +14,17 @@ import torch
 from scipy import stats
 
 from anyorder.errors import UserError
-from anyorder.masking import Bernoulli, Cardinality, Conditional, Masking, Mixture, Observed, Targets, Uniform
+from anyorder.masking import (
+    Bernoulli,
+    Cardinality,
+    Conditional,
+    KnownContext,
+    Masking,
+    Mixture,
+    Observed,
+    Targets,
+    Uniform,
+)
 from anyorder.protocols import Canonical, Hashed, Protocol, Random
 from anyorder.query import Query
 from anyorder.training.induced import Induced, Known, edge_weights
@@ -101,6 +111,56 @@ def test_draws_follow_the_enumerated_law(
     induced = Induced(masking, protocol, reweight=reweight, prefix=prefix)
     law = exact(queries, protocol, reweight, prefix)
     assert follows(tally(induced.draw(DRAWS, N, torch.Generator().manual_seed(0))), law)
+
+
+CONTEXT, REST, WHOLE = (1, 4), (0, 2, 3, 5), N + 2
+
+
+def without_context(drawn: Known) -> Known:
+    """Edges about the rest alone, counted from 0."""
+    assert bool(drawn.known[:, CONTEXT].all())
+    place = torch.full((WHOLE + 1,), -1)
+    place[list(REST)] = torch.arange(N)
+    return Known(drawn.known[:, REST], place[drawn.next])
+
+
+@pytest.mark.parametrize("prefix", ["uniform", "visits"])
+@pytest.mark.parametrize("reweight", [False, True], ids=["plain", "reweighted"])
+@pytest.mark.parametrize("protocol", [Random(), Canonical(), Canonical(order=(5, 1, 3, 4, 0, 2))], ids=repr)
+@pytest.mark.parametrize("which", list(MASKINGS))
+def test_known_context_leaves_the_law_about_the_rest_as_it_is(
+    which: str, protocol: Protocol, reweight: bool, prefix: Literal["uniform", "visits"]
+) -> None:
+    masking, queries = MASKINGS[which]
+    induced = Induced(KnownContext(masking, CONTEXT), protocol, reweight=reweight, prefix=prefix)
+    among_rest: Protocol = protocol
+    if isinstance(protocol, Canonical) and protocol.order is not None:
+        among_rest = Canonical(order=tuple(REST.index(i) for i in protocol.order if i in REST))
+    law = exact(queries, among_rest, reweight, prefix)
+    drawn = induced.draw(DRAWS, WHOLE, torch.Generator().manual_seed(0))
+    assert follows(tally(without_context(drawn)), law)
+    assert induced.is_exact(WHOLE) == Induced(masking, among_rest, reweight=reweight, prefix=prefix).is_exact(N)
+
+
+def test_holes_of_context_and_of_the_rest() -> None:
+    observed = torch.tensor([[True, False, True, True, True, False]]).expand(DRAWS, -1)
+    induced = Induced(KnownContext(Cardinality(), CONTEXT), Canonical(), reweight=True)
+    drawn = induced.draw(DRAWS, WHOLE, torch.Generator().manual_seed(0), observed)
+    assert not bool((drawn.known & ~observed).any())
+    assert bool(drawn.known[:, 4].all())
+    law = exact(CARD, Canonical(), True, "uniform", present=frozenset({0, 1, 2}))
+    rest = torch.full((WHOLE + 1,), -1)
+    rest[list(REST)] = torch.arange(N)
+    assert follows(tally(Known(drawn.known[:, REST], rest[drawn.next])), law)
+
+
+def test_edge_weights_beside_context_are_those_of_the_rest() -> None:
+    order = Canonical(order=(5, 1, 3, 4, 0, 2))
+    induced = Induced(KnownContext(Cardinality(), CONTEXT), order, reweight=False, prefix="visits")
+    known = induced.draw(200, WHOLE, torch.Generator().manual_seed(1)).known
+    found = edge_weights(known, order, CONTEXT)
+    alone = edge_weights(known[:, REST], Canonical(order=(3, 2, 0, 1)))  # 5, 3, 0, 2 among the rest
+    assert torch.equal(found[:, REST], alone) and not bool(found[:, CONTEXT].any())
 
 
 def test_the_laws_differ_enough_for_the_test_above_to_fail() -> None:

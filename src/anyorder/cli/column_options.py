@@ -28,6 +28,15 @@ LevelTexts = Annotated[
 ]
 Dropped = Annotated[list[str] | None, typer.Option("--drop", metavar="COLUMN", help="leave a column out; repeatable")]
 
+ContextNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--context",
+        metavar="COLUMNS",
+        help="columns that every question will know, such as age,sex: nothing is learned of them; repeatable",
+    ),
+]
+
 
 def column_arguments(
     kind: Sequence[str] | None,

@@ -112,6 +112,7 @@ FIT_ARGUMENTS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         'a list of marks, such as ["?"]',
     ),
     "drop": (_texts, 'a list of column names, such as ["id"]'),
+    "context": (_texts, 'a list of column names, such as ["age", "sex"]'),
     "rules": (_texts, 'a list of rules, such as ["end > start"]'),
     "missingness": (lambda value: value in ("ignore", "joint"), "'ignore' or 'joint'"),
     "device": (lambda value: isinstance(value, str), 'a text, such as "cpu"'),

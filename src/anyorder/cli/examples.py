@@ -31,6 +31,7 @@ SHOWN = {
         (
             "anyorder fit houses.csv -o house.anyorder",
             "anyorder fit houses.csv -o house.anyorder --minutes 5 --kind zip=categorical --drop id",
+            "anyorder fit houses.csv -o house.anyorder --context rooms,river",
         ),
     ),
     "fit-text": Shown(

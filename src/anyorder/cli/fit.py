@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyorder.cli import show
-from anyorder.cli.column_options import BoundTexts, Dropped, Kinds, LevelTexts, column_arguments
+from anyorder.cli.column_options import BoundTexts, ContextNames, Dropped, Kinds, LevelTexts, column_arguments
 from anyorder.cli.configuration import read_configuration
 from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Missing, RuleTexts, TableFile
@@ -19,6 +19,7 @@ from anyorder.cli.paths import check_writable
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TableRun
 from anyorder.errors import UserError
+from anyorder.questions.grammar import parse_names
 from anyorder.support.budgets import FEW_CELLS, QUICK_MINUTES
 from anyorder.support.interrupt import deferred_once_begun
 
@@ -43,6 +44,7 @@ def fit(
     levels: LevelTexts = None,
     missing: Missing = None,
     drop: Dropped = None,
+    context: ContextNames = None,
     missingness: Annotated[
         str | None,
         typer.Option(help="ignore (the default), or joint: also model which cells are missing", show_default=False),
@@ -57,11 +59,13 @@ def fit(
     *,
     run: TableRun,
 ) -> None:
-    """Fit one model to a table: every column becomes a variable that can be asked for or conditioned on."""
+    """Fit one model to a table: every column but --context can be asked for, given any others."""
     implied, run = run.out is None, run.beside(table)
     check_writable(report)
     arguments, options = read_configuration(run.config)
-    given = {"missingness": missingness, "engine": engine, "rules": rule}
+    given: dict[str, Any] = {"missingness": missingness, "engine": engine, "rules": rule}
+    if context:
+        given["context"] = [name for text in context for name in parse_names(text)]
     arguments.update({name: value for name, value in given.items() if value is not None})
     for name, value in column_arguments(kind, bounds, levels, missing, drop).items():
         both = isinstance(value, dict) and isinstance(arguments.get(name), dict)

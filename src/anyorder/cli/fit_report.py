@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from anyorder.questions.answer import Answer
     from anyorder.tasks.calibration import Calibration
     from anyorder.tasks.summary import Summary
+    from anyorder.variables.schema import Variable
 
 CALIBRATED = 1_000  # rows at most
 MOST_EXAMPLES = 3
@@ -82,7 +83,7 @@ def _columns(frame: pd.DataFrame, model: TableModel, found: Sequence[Understood]
         lines.append(
             (
                 each.name,
-                "left out" if variable is None else variable.kind.value,
+                "left out" if variable is None else _taken_for(model.schema[each.name]),
                 each.why,
                 f"{unknown:,}" if unknown else "",
                 note,
@@ -90,6 +91,10 @@ def _columns(frame: pd.DataFrame, model: TableModel, found: Sequence[Understood]
         )
     head = ("column", "taken for", "why", "unknown cells", "")
     return Section("Columns", parts=[html.table(head, lines, numeric=(3,))])
+
+
+def _taken_for(variable: Variable) -> str:
+    return f"{variable.kind.value}, context" if variable.context else variable.kind.value
 
 
 def _calibration(model: TableModel, frame: pd.DataFrame) -> Iterator[Section]:

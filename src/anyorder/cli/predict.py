@@ -35,7 +35,7 @@ def predict(
     levels = _levels(quantiles)
     check_table(out)
     loaded = load_table_model(model)
-    loaded.schema.index(column)
+    loaded.schema.asked(column)
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     from anyorder.questions.batch import RowConditionals
 

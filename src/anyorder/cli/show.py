@@ -260,12 +260,17 @@ def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
     for variable in variables:
         levels = [str(level) for level in variable["levels"]]
         shown = ", ".join(levels[:6]) + (f", ... ({len(levels)} in all)" if len(levels) > 6 else "")
-        table.add_row(escape(variable["name"]), variable["kind"], escape(shown or _line(variable)))
+        values = shown or _line(variable)
+        if "context" in variable:
+            values = ", ".join(filter(None, [values, f"context, {variable['context']}"]))
+        table.add_row(escape(variable["name"]), variable["kind"], escape(values))
     _console().print(table)
 
 
 def variable_facts(variable: Variable) -> dict[str, Any]:
-    """What a model knows of a column: its kind, levels, atoms, bounds and who said so, the precision of its numbers."""
+    """What a model knows of a column: its kind, levels, atoms, bounds and who said so, the precision of its numbers,
+    and whether it is context.
+    """
     facts: dict[str, Any] = {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
     if variable.atoms:
         facts["atoms"] = list(variable.atoms)
@@ -274,6 +279,8 @@ def variable_facts(variable: Variable) -> dict[str, Any]:
         facts["bounds_are"] = "declared" if variable.declared else "recognised"
     if variable.step:
         facts["step"] = variable.step
+    if variable.context:
+        facts["context"] = "may be unknown" if variable.optional else "always known"
     plain_facts: dict[str, Any] = plain(facts)
     return plain_facts
 

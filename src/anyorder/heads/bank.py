@@ -68,7 +68,7 @@ class HeadBank(nn.Module):
         values = values.to(features.dtype)
         if len(self.distinct) == 1:
             return self.distribution(features, 0).log_prob(values)
-        out = torch.zeros_like(values)
+        out = torch.zeros_like(values)  # and 0 it stays for context
         for columns, distribution in self._by_columns(features):
             out[:, columns] = distribution.log_prob(values[:, columns])
         return out
@@ -116,7 +116,8 @@ class HeadBank(nn.Module):
 
         ``gates``: features of which only those are read that say what the evidence adds to the weights.
         """
-        weights = torch.zeros(len(variable), len(self._blend(0).members), device=variable.device)
+        members = max(len(head.blended) for head in self.distinct if isinstance(head, Head))
+        weights = torch.zeros(len(variable), members, device=variable.device)
         for number in variable.unique().tolist():
             rows = (variable == number).nonzero()[:, 0]
             head = self._blend(number)
@@ -127,7 +128,8 @@ class HeadBank(nn.Module):
     def sharpened_at(self, variable: Int[Tensor, " steps"]) -> Bool[Tensor, " steps"]:
         """Where heads are blends: whether each variable named has a power of the mixture, so that no member has it."""
         if self._sharp is None:
-            self._sharp = torch.tensor([self._blend(number).sharpness != 0 for number in range(len(self))])
+            heads = map(self.of, range(len(self)))
+            self._sharp = torch.tensor([isinstance(head, Blend) and head.sharpness != 0 for head in heads])
         return self._sharp.to(variable.device)[variable]
 
     def sample_member_at(
@@ -173,7 +175,7 @@ class HeadBank(nn.Module):
     def inside(self) -> HeadBank:
         """Where heads are wrapped in compatibilities (:mod:`.compatible`): those inside."""
         if not self._inside:
-            self._inside = [HeadBank([self.of(variable).blended[0] for variable in range(len(self))])]
+            self._inside = [HeadBank([self.of(variable).part(0) for variable in range(len(self))])]
         return self._inside[0].to(self.assigned.device)
 
     def _blend(self, variable: int) -> Blend:
@@ -195,6 +197,8 @@ class HeadBank(nn.Module):
     def _by_columns(self, features: Float[Tensor, "batch variables width"]) -> Iterator[tuple[Tensor, Distribution]]:
         for which, family in enumerate(self.distinct):
             assert isinstance(family, Head)
+            if not family.size:
+                continue
             columns = self.get_buffer(f"columns_{which}")
             yield columns, family(features[:, columns, : family.size])
 

@@ -85,6 +85,10 @@ class Head(nn.Module, ABC):
         """The heads whose distributions it mixes, each for features of its own; none for a family by itself."""
         return ()
 
+    def part(self, number: int) -> Head:
+        """One of the heads that it mixes; itself where it is a context's, whatever the others are made of."""
+        return self.blended[number] if self.size else self
+
     def only(self, parts: Sequence[int], widths: Sequence[int]) -> Head:
         """This head with some of the heads that it mixes alone, and their shares.
 

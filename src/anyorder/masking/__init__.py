@@ -5,6 +5,7 @@ from anyorder.masking.bernoulli import Bernoulli
 from anyorder.masking.cardinality import Cardinality
 from anyorder.masking.conditional import Conditional
 from anyorder.masking.directions import BottomUp, LeftToRight, RightToLeft, TopDown
+from anyorder.masking.known_context import KnownContext
 from anyorder.masking.mixture import Mixture
 from anyorder.masking.modes import Modes
 from anyorder.masking.observed import Observed
@@ -29,6 +30,7 @@ __all__ = [
     "Conditional",
     "ExteriorPatch",
     "InteriorPatch",
+    "KnownContext",
     "LeftToRight",
     "Masking",
     "Mixture",

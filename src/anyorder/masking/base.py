@@ -37,6 +37,16 @@ class Masking(ABC):
         """The masking modes among which it draws, by name; none unless a network could be asked in them."""
         return ()
 
+    @property
+    def always_known(self) -> tuple[int, ...]:
+        """Variables that every query knows: its law is that of :attr:`beyond_context` about all others."""
+        return ()
+
+    @property
+    def beyond_context(self) -> Masking:
+        """The masking about the variables that are not always known, counted as if there were no others."""
+        return self
+
     @abstractmethod
     def draw(self, batch: int, variables: int, generator: torch.Generator) -> Query:
         """``batch`` independent queries over ``variables`` variables."""

@@ -26,7 +26,7 @@ from anyorder.networks import Network, Walk, networks
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
-from anyorder.query import Chain, Query, ordered
+from anyorder.query import Chain, Query
 from anyorder.support.allowance import Allowance, Counted, MachineAllowance
 from anyorder.support.boundary import field
 from anyorder.support.checks import whole
@@ -135,7 +135,7 @@ class AnyOrderModel(nn.Module):
 
     def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
         """The query's chain under the model's own protocol."""
-        return self.protocol.chain(query, generator)
+        return self.protocol.chain(query, generator, self.schema.context)
 
     @answering
     def step_log_prob(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps"]:
@@ -196,7 +196,7 @@ class AnyOrderModel(nn.Module):
     def _prefix(self, known: Bool[Tensor, "batch variables"]) -> Int[Tensor, "batch prefix"] | None:
         """The order in which to read what is known, for networks that read an order; the others see a set."""
         if self.network.reads_order and not self.protocol.random:
-            return ordered(known, self.protocol.keys(known, None), pad_left=True)
+            return self.chain(Query(known, torch.zeros_like(known))).prefix
         return None
 
     def log_prob_beside(
@@ -282,6 +282,9 @@ def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | No
             for levels in {len(variable.levels) for variable in variables}:
                 if head.levels != levels:
                     raise UserError(f"a head of {head.levels} levels cannot answer for a variable of {levels}")
+            for variable in variables:
+                if variable.context == bool(head.size):
+                    raise UserError(f"{variable.name!r}: a variable has a head unless it is context, and only then")
             found += [head] * count
     if len(found) != len(schema):
         raise UserError(f"there are heads for {len(found)} of {len(schema)} variables")
@@ -298,7 +301,7 @@ def _sha256(digits: object) -> str | None:
 def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
     """What a network must know. Where the variables are alike (characters, pixels), equal heads share one group."""
     groups = shared(heads_)[1] if schema.alike else range(len(heads_))
-    members = range(len(heads_[0].blended))
+    members = range(max(len(head.blended) for head in heads_))
     # One head may stand for thousands of pixels: it is asked once.
     features = {id(head): (head.locations, head.log_scales) for head in heads_}
     return Layout(
@@ -309,7 +312,7 @@ def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
         locations=tuple(features[id(head)][0] for head in heads_),
         log_scales=tuple(features[id(head)][1] for head in heads_),
         partners=schema.partners,
-        members=tuple(layout_of(schema, [head.blended[member] for head in heads_]) for member in members),
+        members=tuple(layout_of(schema, [head.part(member) for head in heads_]) for member in members),
     )
 
 

@@ -14,8 +14,10 @@ def dependent(model: AnyOrderModel, dependencies: Sequence[Dependency]) -> AnyOr
     """The model with these dependencies around its network and its heads; it shares all weights."""
     touched = {variable for one in dependencies for variable in (one.source, one.target)}
     width = model.network.layout.width
+    own = [model.heads.of(variable) for variable in range(model.variables)]
     heads: list[Head] = [
-        Compatible(model.heads.of(variable), width if variable in touched else 0) for variable in range(model.variables)
+        Compatible(head, width if variable in touched else 0) if head.size else head
+        for variable, head in enumerate(own)
     ]
     network = DependentNetwork.of(layout_of(model.schema, heads), model.network, dependencies)
     return AnyOrderModel(model.encoding, network, heads, model.protocol).eval()

@@ -91,7 +91,9 @@ def log_probs(
     for rows in tracked(row_chunks(model, len(values)), len(values)):
         for stage in indicators_first(query.rows(rows).to(model.device), model.schema):
             for which, protocol in enumerate(protocols):
-                steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(stage))
+                steps = model.step_log_prob(
+                    values[rows].to(model.device), protocol.chain(stage, context=model.schema.context)
+                )
                 out[which, rows] += steps.double().sum(dim=1).cpu().numpy()
     out[len(protocols) :] = out[0]
     nats: NDArray[np.float64] = out + _shift(model, values, query.asked)

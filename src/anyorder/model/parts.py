@@ -11,6 +11,6 @@ def trainable_parts(model: AnyOrderModel) -> list[AnyOrderModel]:
         return [model]
     found: list[AnyOrderModel] = []
     for number, network in enumerate(model.network.inside):
-        heads = [model.heads.of(variable).blended[number] for variable in range(model.variables)]
+        heads = [model.heads.of(variable).part(number) for variable in range(model.variables)]
         found += trainable_parts(AnyOrderModel(model.encoding, network, heads, model.protocol).eval())
     return found

@@ -8,9 +8,10 @@ Behind the members' features stands what the evidence e adds to the logarithms o
 
     gate_im(e) = a_im (share known - 1/2) + b_im / (1 + number known) + sum_j c_imj (1[j known] - 1/2),
 
-and in tables with many columns only the first two terms. The gates depend on which variables are known and on no value,
-so every answer stays normalised. :mod:`anyorder.training.gates` learns them. Where blends are the sharper the more is
-known, one more gate is the share known itself, less one half.
+and in tables with many columns only the first two terms. A context, which every question knows, counts as one variable
+in the share and in the number, and its columns have no terms of their own. The gates depend on which variables are
+known and on no value, so every answer stays normalised. :mod:`anyorder.training.gates` learns them. Where blends are
+the sharper the more is known, one more gate is the share known itself, less one half.
 
 Members of one kind are asked together wherever rows know the same (:mod:`.parts.stack`): one question, or many draws
 for one. Other rows are put to one member after the other.
@@ -82,7 +83,7 @@ class BlendNetwork(Network):
         if self.gates:
             variables = self.layout.variables
             self.slopes: Tensor
-            shape = (variables, self.gates, gate_count(variables))
+            shape = (variables, self.gates, gate_count(len(self.layout.answered)))
             self.register_buffer("slopes", torch.zeros(shape, dtype=torch.float64))
         # Without weights of its own (trees alone) the model must still know where it lives.
         self.register_buffer("here", torch.zeros(0), persistent=False)
@@ -224,7 +225,7 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for every variable."""
         if not self.gates:
             return torch.zeros(*known.shape, 0, device=known.device)
-        return torch.einsum("bf,vgf->bvg", gate_features(known), self.slopes).float()
+        return torch.einsum("bf,vgf->bvg", gate_features(known, self.layout.answered), self.slopes).float()
 
     def gates_at(
         self, known: Bool[Tensor, "batch variables"], target: Int[Tensor, " batch"]
@@ -232,7 +233,7 @@ class BlendNetwork(Network):
         """What the evidence adds to the weights, for one variable a row."""
         if not self.gates:
             return torch.zeros(len(known), 0, device=known.device)
-        return (self.slopes[target] @ gate_features(known)[..., None])[..., 0].float()
+        return (self.slopes[target] @ gate_features(known, self.layout.answered)[..., None])[..., 0].float()
 
     def _joined(self, blocks: list[Tensor]) -> Tensor:
         # A head reads from its member's start on, so only the last block may be shorter than its layout's width.
@@ -240,7 +241,7 @@ class BlendNetwork(Network):
 
 
 def gate_count(variables: int) -> int:
-    """How many features the gates of so many variables are linear in."""
+    """How many features the gates of so many variables, the context left out, are linear in."""
     return 2 + (variables if variables <= MOST_NAMED else 0)
 
 
@@ -249,11 +250,16 @@ def share_known(features: Float[Tensor, "batch features"]) -> Float[Tensor, " ba
     return features[:, 0] + 0.5
 
 
-def gate_features(known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch features"]:
-    """What the gates of every variable are linear in."""
+def gate_features(
+    known: Bool[Tensor, "batch variables"], answered: Sequence[int] | None = None
+) -> Float[Tensor, "batch features"]:
+    """What the gates of every variable are linear in; ``answered``: those that are no context."""
+    context = 0
+    if answered is not None and len(answered) < known.shape[1]:
+        known, context = known[:, list(answered)], 1
     variables = known.shape[1]
-    count = known.sum(dim=1, keepdim=True).double()
-    features = [count / max(1, variables - 1) - 0.5, 1 / (1 + count)]
+    count = known.sum(dim=1, keepdim=True).double() + context
+    features = [count / max(1, variables - 1 + context) - 0.5, 1 / (1 + count)]
     return torch.cat(features if variables > MOST_NAMED else [*features, known.double() - 0.5], dim=1)
 
 

@@ -112,8 +112,10 @@ class DependentNetwork(Network):
         for one in self.dependencies:
             one.check(self.layout.levels)
             images = torch.tensor(one.image, device="cpu")
-            self._views.setdefault(one.target, []).append(_View(one.source, images, one.forward, True))
-            self._views.setdefault(one.source, []).append(_View(one.target, images, one.backward, False))
+            if self.layout.sizes[one.target]:  # context says something, and nothing is said of it
+                self._views.setdefault(one.target, []).append(_View(one.source, images, one.forward, True))
+            if self.layout.sizes[one.source]:
+                self._views.setdefault(one.source, []).append(_View(one.target, images, one.backward, False))
         own = self.layout.members[0]
         self._after = own.width
         for variable, (size, alone) in enumerate(zip(self.layout.sizes, own.sizes, strict=True)):

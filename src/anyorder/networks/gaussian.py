@@ -116,6 +116,27 @@ def moments_along(
     return location, variance.sqrt()
 
 
+def beyond_context(
+    mean: Float[Tensor, " variables"],
+    covariance: Float[Tensor, "variables variables"],
+    values: Float[Tensor, "batch variables"],
+    context: Bool[Tensor, " variables"],
+) -> tuple[Float[Tensor, "rest rest"], Float[Tensor, "batch rest"]]:
+    r"""The covariance of the rest given a context that all rows know, and its mean in each row.
+
+    $\Sigma_{r|c} = \Sigma_{rr} - \Sigma_{rc}\Sigma_{cc}^{-1}\Sigma_{cr}$ is the same for all rows. So one factor of the
+    context does for all, and what else a row knows is a matter of the rest alone, which may be small.
+    """
+    rest = ~context
+    across = covariance[context][:, rest]
+    weights = torch.cholesky_solve(across, torch.linalg.cholesky(covariance[context][:, context]))
+    left = covariance[rest][:, rest] - across.T @ weights
+    least = LEAST_VARIANCE * covariance.diagonal()[rest]
+    left = (left + left.T) / 2 + (least - left.diagonal()).clamp(min=0).diag()
+    centred = values[:, context].to(mean.dtype) - mean[context]
+    return left, mean[rest] + centred @ weights
+
+
 def _sum_before(terms: Tensor) -> Tensor:
     # Shifted, not subtracted: subtracting a position's own term again would leave its rounding behind, a leak of sorts.
     return torch.cat([torch.zeros_like(terms[:, :1]), terms[:, :-1].cumsum(dim=1)], dim=1)

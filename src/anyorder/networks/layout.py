@@ -10,7 +10,8 @@ from functools import cached_property
 class Layout:
     """One entry per variable.
 
-    ``levels``: 0 for a real value, K for a code in 0..K-1. ``sizes``: how many features its head reads.
+    ``levels``: 0 for a real value, K for a code in 0..K-1. ``sizes``: how many features its head reads, 0 where the
+    variable is context, which is read and never answered.
     ``groups``: variables of one group (all characters, all pixels) share value embedding and read-out.
     ``grid``: the shape in which the flat variables lie, for networks that reshape. ``locations`` and
     ``log_scales``: which features of a location-scale head move with its location and its scale, so that a
@@ -31,6 +32,11 @@ class Layout:
     @cached_property
     def variables(self) -> int:
         return len(self.levels)
+
+    @cached_property
+    def answered(self) -> tuple[int, ...]:
+        """The variables that are no context."""
+        return tuple(index for index, size in enumerate(self.sizes) if size)
 
     @cached_property
     def width(self) -> int:

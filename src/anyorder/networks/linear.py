@@ -112,9 +112,11 @@ class LinearNetwork(MaskNetwork):
             span = f"[0, {levels - 1}]" if levels else f"[{-LARGEST}, {LARGEST}]"
             if not all(inside(mark, span) for mark in marks) or list(marks) != sorted(set(marks)):
                 raise UserError(f"linear: marks must increase and be values in {span}, got {marks!r:.80}")
-            whole("linear: atoms", atoms, 0, size - 1)
+            whole("linear: atoms", atoms, 0, max(size - 1, 0))
             if not isinstance(logistic, bool):
                 raise UserError(f"linear: logistic must be yes or no for each variable, got {logistic!r:.80}")
+            if not size:
+                continue  # context: an input without an answer
             answer = size == (1 if levels == 2 else levels) and not atoms if levels else not (size - atoms) % 3
             if not answer:
                 raise UserError(f"linear: no answer has {size} features for {levels} levels and {atoms} atoms")
@@ -163,7 +165,8 @@ class LinearNetwork(MaskNetwork):
         target: list[int] = []
         later: list[int] = []
         base, slot, number_slot = [], [], []
-        for variable, (levels, atoms) in enumerate(zip(self.layout.levels, self.atoms, strict=True)):
+        for variable in self.layout.answered:
+            levels, atoms = self.layout.levels[variable], self.atoms[variable]
             classes = levels or 1 + atoms
             first = len(target)
             if classes > 1:
@@ -175,7 +178,7 @@ class LinearNetwork(MaskNetwork):
             if not levels:
                 number_slot.append(variable * width + atoms)
         self.logits = len(target)
-        reals = [variable for variable, levels in enumerate(self.layout.levels) if not levels]
+        reals = [variable for variable in self.layout.answered if not self.layout.levels[variable]]
         of = torch.tensor([*target, *reals], dtype=torch.long)
         of_class = of[: self.logits]
         classes_of = of_class.bincount(minlength=self.layout.variables)[of_class].double()

@@ -98,6 +98,10 @@ class RegressionTrees(TreeNetwork):
             whole("regression trees: atoms", atoms, 0)
             if not isinstance(logistic, bool):
                 raise UserError(f"regression trees: logistic must be yes or no for each variable, got {logistic!r:.80}")
+            if not size:  # context is asked by trees, never for them
+                if atoms or any(trees):
+                    raise UserError(f"regression trees: {trees} trees and {atoms} atoms for a variable of the context")
+                continue
             if levels and (atoms or trees[SCALE] or trees[LOCATION] % size or size != (1 if levels == 2 else levels)):
                 raise UserError(f"regression trees: {trees} trees for {levels} levels, {size} features, {atoms} atoms")
             if not levels and size - atoms != 3 * COMPONENTS:

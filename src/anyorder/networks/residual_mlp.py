@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -17,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from anyorder.networks.base import FARTHEST, MaskNetwork, Network, chosen, rows_at_once
-from anyorder.networks.gaussian import check_covariance, conditional_moments, fit_moments, moments_along
+from anyorder.networks.gaussian import beyond_context, check_covariance, conditional_moments, fit_moments, moments_along
 from anyorder.networks.parts.dropout import Dropout
 from anyorder.networks.parts.mlp_stack import MLPStack, relative_to
 from anyorder.networks.parts.stack import Apart, Stack
@@ -70,12 +71,15 @@ class ResidualMLP(MaskNetwork):
         self.slots = int(slots.sum())
         inputs = self.slots + self.layout.variables
         self.real: Tensor
+        self.guessed: Tensor
         self.owner: Tensor
         self.code: Tensor
         self.plain: Tensor
         self.farthest: Tensor
         self.feature_index: Tensor
         self.register_buffer("real", levels == 0, persistent=False)
+        # Of these the expert speaks: of context it only hears.
+        self.register_buffer("guessed", (levels == 0) & (sizes > 0), persistent=False)
         # Of each input: the variable that it comes from, and the code that it marks, unless it is a real value itself.
         owner = torch.arange(len(slots)).repeat_interleave(slots)
         code = torch.arange(self.slots) - (slots.cumsum(0) - slots)[owner]
@@ -88,7 +92,7 @@ class ResidualMLP(MaskNetwork):
         index = (sizes.cumsum(0) - sizes)[:, None] + column
         self.register_buffer("feature_index", index.where(column < sizes[:, None], int(sizes.sum())), persistent=False)
         if self.expert:
-            inputs += 2 * int((levels == 0).sum())
+            inputs += 2 * int(self.guessed.sum())
             self._prepare_expert(int((levels == 0).sum()))
         self.enter = nn.Linear(inputs, self.width)
         self.trunk = nn.ModuleList(Block(self.width, self.dropout) for _ in range(self.blocks))
@@ -136,11 +140,7 @@ class ResidualMLP(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch variables width"]:
         values = self.near(values, known)
-        real = self.real
-        moments = None
-        if self.expert:
-            moments = conditional_moments(self.mean, self.covariance, values[:, real], known[:, real])
-        return self._features(values, known, moments)
+        return self._features(values, known, self._moments(values, known) if self.expert else None)
 
     def at(
         self,
@@ -150,10 +150,27 @@ class ResidualMLP(MaskNetwork):
         prefix: Int[Tensor, "batch prefix"] | None = None,
     ) -> Float[Tensor, "batch width"]:
         values = self.near(values, known)
-        moments = None
-        if self.expert:
-            moments = conditional_moments(self.mean, self.covariance, values[:, self.real], known[:, self.real])
+        moments = self._moments(values, known) if self.expert else None
         return self._features_of(values, known, moments, target)
+
+    @cached_property
+    def _context(self) -> Bool[Tensor, " reals"]:
+        """Which real variables are context."""
+        return ~self.guessed[self.real]
+
+    def _moments(self, values: Tensor, known: Tensor) -> tuple[Float[Tensor, "batch reals"], Tensor]:
+        """The expert's mean and deviation of every real variable that it speaks of."""
+        values, known, context = values[:, self.real], known[:, self.real], self._context.to(values.device)
+        if not bool(context.any()):
+            return conditional_moments(self.mean, self.covariance, values, known)
+        if not bool(known[:, context].all()):
+            location, deviation = conditional_moments(self.mean, self.covariance, values, known)
+            return location[:, ~context], deviation[:, ~context]
+        covariance, start = beyond_context(self.mean, self.covariance, values, context)
+        nothing = torch.zeros_like(start[0])
+        moved = values[:, ~context] - start
+        location, deviation = conditional_moments(nothing, covariance, moved, known[:, ~context])
+        return start + location, deviation
 
     def along(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Float[Tensor, "batch steps width"]:
         if not self.expert or chain.steps == 0 or self._asks_partner_of_real(chain):
@@ -171,11 +188,22 @@ class ResidualMLP(MaskNetwork):
         return bool((chain.counted & (partner >= 0) & self.real[partner.clamp(min=0)]).any())
 
     def _along_with_expert(self, values: Tensor, chain: Chain) -> Tensor:
-        number = torch.where(self.real, self.real.cumsum(0) - 1, PAD)  # of each variable among the real ones
         path = torch.cat([chain.prefix, chain.order], dim=1)
+        reals, context = values[:, self.real], self._context.to(values.device)
+        told = bool(context.any()) and bool(chain.evidence[:, self.real & ~self.guessed].all())
+        among = self.guessed if told else self.real
+        number = torch.where(among, among.cumsum(0) - 1, PAD)  # of each variable among them
         path = torch.where(path == PAD, PAD, number[path.clamp(min=0)])
-        moments = moments_along(self.mean, self.covariance, values[:, self.real], path)
-        location, deviation = (part[:, chain.prefix.shape[1] :] for part in moments)
+        if told:
+            covariance, start = beyond_context(self.mean, self.covariance, reals, context)
+            location, deviation = moments_along(
+                torch.zeros_like(start[0]), covariance, reals[:, ~context] - start, path
+            )
+            location = location + start[:, None]
+        else:
+            location, deviation = moments_along(self.mean, self.covariance, reals, path)
+            location, deviation = location[..., ~context], deviation[..., ~context]
+        location, deviation = (part[:, chain.prefix.shape[1] :] for part in (location, deviation))
 
         def answer(step: Step) -> Tensor:
             here = (location[step.row, step.position], deviation[step.row, step.position])
@@ -231,7 +259,7 @@ class ResidualMLP(MaskNetwork):
         location = deviation = None
         if moments is not None:
             location, deviation = (self.spread(part, fill) for part, fill in zip(moments, (0.0, 1.0), strict=True))
-            inputs += [location[:, self.real], deviation.where(~known, 0.0)[:, self.real]]
+            inputs += [location[:, self.guessed], deviation.where(~known, 0.0)[:, self.guessed]]
         hidden = self.enter(torch.cat(inputs, dim=1))
         for block in self.trunk:
             hidden = block(hidden)
@@ -246,10 +274,10 @@ class ResidualMLP(MaskNetwork):
         return torch.where(self.plain, each, (each == self.code).to(each.dtype)) * known[..., owner]
 
     def spread(self, reals: Float[Tensor, "*batch reals"], fill: float) -> Float[Tensor, "*batch variables"]:
-        """Numbers of the real variables as numbers of all variables, ``fill`` at the others."""
+        """Numbers of the variables that the expert speaks of as numbers of all, ``fill`` at the others."""
         shape = (*reals.shape[:-1], self.layout.variables)
         out = torch.full(shape, fill, dtype=self.enter.weight.dtype, device=reals.device)
-        out[..., self.real] = reals.to(out.dtype)
+        out[..., self.guessed] = reals.to(out.dtype)
         return out
 
     def blocks_of(self) -> list[Block]:

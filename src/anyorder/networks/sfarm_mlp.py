@@ -49,14 +49,14 @@ class SFARMPerceptron(MaskNetwork):
         for layer in range(self.layers):
             hidden += [nn.Linear(self.width if layer else slots + variables + self.time, self.width), nn.ReLU()]
         self.trunk = nn.Sequential(*hidden)
-        self.leave = nn.Linear(self.width, variables * self.layout.width)
+        self.leave = nn.Linear(self.width, len(self.layout.answered) * self.layout.width)
         self.frequency: Tensor
         exponent = torch.arange(self.time // 2) / max(self.time // 2 - 1, 1)
         self.register_buffer("frequency", torch.exp(-math.log(LONGEST_WAVE) * exponent), persistent=False)
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         with torch.no_grad():
-            self.leave.bias.copy_(starts.flatten())
+            self.leave.bias.copy_(starts[list(self.layout.answered)].flatten())
 
     def beside(
         self,
@@ -74,7 +74,12 @@ class SFARMPerceptron(MaskNetwork):
             else:
                 inputs.append(F.one_hot(column[:, 0].long(), levels).to(dtype) * known[:, variable : variable + 1])
         flat: Tensor = self.leave(self.trunk(torch.cat(inputs, dim=1)))
-        return flat.reshape(len(flat), self.layout.variables, self.layout.width)
+        answers = flat.reshape(len(flat), -1, self.layout.width)
+        if answers.shape[1] == self.layout.variables:
+            return answers
+        features = answers.new_zeros(len(flat), self.layout.variables, self.layout.width)
+        features[:, list(self.layout.answered)] = answers
+        return features
 
     def _step(self, known: Bool[Tensor, "batch variables"]) -> Float[Tensor, "batch time"]:
         """The sinusoidal embedding of the step that follows what is known."""

@@ -7,6 +7,7 @@ cannot drift apart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ import torch
 from jaxtyping import Bool, Shaped
 from torch import Tensor
 
-from anyorder.query import Chain, Query, ordered
+from anyorder.query import Chain, Query, ordered, padded_left
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,13 @@ class Protocol(ABC):
     ) -> Shaped[Tensor, "batch variables"]:
         """A key per variable; the members of ``mask`` are answered by ascending key, ties by index."""
 
-    def chain(self, query: Query, generator: torch.Generator | None = None) -> Chain:
-        """Evidence in this protocol's order, then the asked variables in this protocol's order."""
+    def chain(self, query: Query, generator: torch.Generator | None = None, context: Sequence[int] = ()) -> Chain:
+        """Evidence in this protocol's order, then the asked variables in this protocol's order.
+
+        Evidence out of the ``context``, which every question knows, is read before all other.
+        """
+        if context:
+            return self._after_context(query, generator, context)
         sets = torch.cat([query.evidence, query.asked], dim=1)
         if not self.random and len(sets) > 1 and bool((sets == sets[0]).all()):
             # One question, answered by many draws: one row is sorted for all.
@@ -42,3 +48,10 @@ class Protocol(ABC):
         prefix = ordered(query.evidence, self.keys(query.evidence, generator), pad_left=True)
         order = ordered(query.asked, self.keys(query.asked, generator))
         return Chain(prefix, order, query.variables)
+
+    def _after_context(self, query: Query, generator: torch.Generator | None, context: Sequence[int]) -> Chain:
+        first = torch.zeros(query.variables, dtype=torch.bool, device=query.evidence.device)
+        first[list(context)] = True
+        chain = self.chain(Query(query.evidence & ~first, query.asked), generator)
+        before = self.chain(Query.marginal(query.evidence & first), generator).order
+        return Chain(padded_left(torch.cat([before, chain.prefix], dim=1)), chain.order, query.variables)

@@ -78,7 +78,7 @@ class RowConditionals:
         schema = self.model.schema
         names = [variable.name for variable in schema.variables if not variable.indicates]
         known = [name for name in names if self._known[:, schema.index(name)].any()]
-        others = [name for name in names if name not in known]
+        others = [name for name in names if name not in known and not schema[name].context]
         facts: list[list[object]] = [
             ["rows", len(self)],
             ["known", ", ".join(known) or "nothing"],
@@ -104,7 +104,7 @@ class RowConditionals:
         >>> prices.index.equals(held_out.index)
         True
         """
-        index = self.model.schema.index(name)
+        index = self.model.schema.asked(name)
         known_cells = self._known
         if self._known[:, index].any():
             warnings.warn(

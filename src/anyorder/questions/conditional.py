@@ -97,7 +97,7 @@ class Conditional:
         alone, compared = separated(model.encoding, self.evidence)
         self._known = Known(model, alone, _read)
         for name in asked or ():
-            if model.schema.index(name) in self._known.values:
+            if model.schema.asked(name) in self._known.values:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
         self.asked = asked
         # Rules about what is known already are checked once; what they say of the rest needs draws.
@@ -117,7 +117,7 @@ class Conditional:
         schema = self.model.schema
         known = [[shown_evidence(schema, {name: said})] for name, said in self.evidence.items()]
         known += [[f"rule: {rule}"] for rule in self.rules.rules] if self.rules else []
-        unknown = [name for at, name in enumerate(schema.names) if at not in self._known.values]
+        unknown = [schema.names[at] for at in schema.answered if at not in self._known.values]
         names = self.asked or [name for name in unknown if not schema[name].indicates]
         kinds = [[name, schema[name].kind.value] for name in names[:MOST_SHOWN]]
         kinds += [["", f"and {len(names) - MOST_SHOWN} more"]] if len(names) > MOST_SHOWN else []
@@ -250,7 +250,7 @@ class Conditional:
         >>> bool(low < high)
         True
         """
-        index = self.model.schema.index(name)
+        index = self.model.schema.asked(name)
         if index in self._known.values and name in self._of_row:
             warnings.warn(
                 f"{name!r} is asked, so its value in the given row ({_said(self.evidence[name])}) is ignored",
@@ -290,8 +290,8 @@ class Conditional:
         True
         """
         schema = self.model.schema
-        wanted = names or self.asked or [name for i, name in enumerate(schema.names) if i not in self._known.values]
-        if self.ranged or any(schema.index(name) in self._known.values for name in wanted):
+        wanted = names or self.asked or [schema.names[i] for i in schema.answered if i not in self._known.values]
+        if self.ranged or any(schema.asked(name) in self._known.values for name in wanted):
             return {name: self[name] for name in wanted}
         values, known = (part.to(self.model.device) for part in self._row())
         with torch.no_grad():
@@ -353,7 +353,7 @@ class Conditional:
         if not wanted:
             raise UserError("log_prob needs values, as in log_prob(price=22.0)")
         for name in wanted:
-            index = self.model.schema.index(name)
+            index = self.model.schema.asked(name)
             if self._rules is not None and index in self._rules.columns:
                 raise UserError(f"{name!r} appears in a rule; ask for the probability of a range of it instead")
             if index in self.given_indices:
@@ -438,8 +438,8 @@ class Conditional:
                 "the most probable completion cannot obey rules; ask without them, as in given(..., rules=[])"
             )
         schema = self.model.schema
-        wanted = names or self.asked or [variable.name for variable in schema.variables if not variable.indicates]
-        asked = [index for index in (schema.index(name) for name in wanted) if names or index not in self._known.values]
+        wanted = names or self.asked or [schema.names[i] for i in schema.answered if not schema.variables[i].indicates]
+        asked = [index for index in (schema.asked(name) for name in wanted) if names or index not in self._known.values]
         for index in asked:
             if index in self._known.values:
                 raise UserError(f"{schema.names[index]!r} is given; ask for another variable")

@@ -32,6 +32,7 @@ def draw_rows(
     ``holes``: drawn cells are missing where they would not be recorded.
     """
     wanted = ~known
+    wanted[:, list(model.schema.context)] = False
     if asked is not None:
         wanted = torch.zeros_like(known)
         wanted[0, [model.schema.index(name) for name in asked]] = True

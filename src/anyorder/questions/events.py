@@ -84,7 +84,7 @@ def _understood(encoding: Encoding, index: int, said: Statement, *, evidence: bo
 
 def event_region(encoding: Encoding, name: str, said: Any) -> tuple[int, Region]:
     """The variable that an event speaks of, and its region; one value is a region too: an event has a probability."""
-    index = encoding.schema.index(name)
+    index = encoding.schema.asked(name)
     codec = encoding.codecs[index]
     statement = read_statement(codec, said)
     if isinstance(statement, Value) and codec.beyond_bounds(statement.given):
@@ -103,6 +103,11 @@ def event_region(encoding: Encoding, name: str, said: Any) -> tuple[int, Region]
 
 def _indicator(encoding: Encoding, name: str) -> tuple[int, float]:
     indicator = indicator_name(name)
+    if encoding.schema[name].context:
+        raise UserError(
+            f"{name!r} is context, of whose holes nothing is learned; if its value is unknown, leave it out of the "
+            "evidence"
+        )
     if indicator not in encoding.schema:
         raise UserError(
             f"the model cannot use that {name!r} is missing: it was fitted without missingness='joint' (or the "

@@ -153,7 +153,7 @@ def _pooled(
 
 
 def _indices(conditional: Conditional, names: Sequence[str]) -> list[int]:
-    indices = [conditional.model.schema.index(name) for name in names]
+    indices = [conditional.model.schema.asked(name) for name in names]
     for name, index in zip(names, indices, strict=True):
         if index in conditional.given_indices and (len(names) > 1 or not conditional.ranged):
             raise UserError(f"{name!r} is given; ask for another variable")

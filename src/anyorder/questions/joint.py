@@ -104,7 +104,7 @@ def _asked_for(
     """The rows with the wanted values in them, and the query that asks for those."""
     rows, asked = rows.clone(), torch.zeros_like(known)
     for name, value in wanted.items():
-        index = model.schema.index(name)
+        index = model.schema.asked(name)
         rows[:, index] = model.encoding.encode_value(name, value)
         asked[index] = True
     return rows, Query(known.expand(len(rows), -1), asked.expand(len(rows), -1))

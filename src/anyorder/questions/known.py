@@ -18,6 +18,7 @@ from anyorder.questions.events import understand
 from anyorder.questions.evidence import Statement, Value, read_statement
 from anyorder.questions.far import note_if_far
 from anyorder.questions.rules import Rules
+from anyorder.variables.context import check_known
 from anyorder.variables.schema import Kind
 
 
@@ -47,6 +48,11 @@ class Known:
             index, known = understand(model.encoding, name, statement, evidence=True)
             if not read or name not in read:  # said once, when it is new
                 note_if_far(model.encoding, name, statement, known, stacklevel=5)
+            if isinstance(known, Region) and model.schema.variables[index].context:
+                raise UserError(
+                    f"{name!r} is context, of which the model knows no distribution, so it cannot be given as a range "
+                    f"or a set of several values: give one value, or fit again with {name!r} left out of context="
+                )
             # A column said to be missing speaks of its indicator, which may be named as well.
             both = agreement(found[index], known) if index in found else known
             if both is None:
@@ -59,7 +65,9 @@ class Known:
         self.regions = {index: said for index, said in found.items() if isinstance(said, Region)}
 
     def row(self) -> tuple[Float[Tensor, "1 variables"], Bool[Tensor, "1 variables"]]:
-        """The row of exactly known model values, and which they are."""
+        """The row of exactly known model values, and which they are; the context must be among them."""
+        if self.model.schema.context:
+            check_known(self.model.schema, self.values)
         values, known = [0.0] * self.model.variables, [False] * self.model.variables
         for index, value in self.values.items():
             values[index], known[index] = float(value), True

@@ -72,6 +72,8 @@ class Ranged:
         self.rules = rules
         columns = rules.columns if rules else []
         self.ruled = frozenset(column for column in columns if not bool(self.known[column]))
+        if rules:
+            rules.check_context(known)
         self.draws, self.seed = draws, seed
         self._drawn: Particles | None = None
 

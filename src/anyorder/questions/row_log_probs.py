@@ -32,9 +32,11 @@ def row_log_probs(
 ) -> pd.DataFrame:
     """The column ``log_prob``, in nats and in the units of the data; unknown cells are marginalised out.
 
-    ``given``: names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked.
+    ``given``: names of columns, or a frame or array of booleans, whose cells are evidence instead of being asked; those
+    of context are in any case.
     """
     marks = _given_mask(model.schema, table, given)
+    marks[:, list(model.schema.context)] = True
     # Columns of which no cell is asked: what is only given need not be a value that could be drawn.
     only_given = [
         name

@@ -66,6 +66,7 @@ class Ruled:
 
         ``without``: a column to leave out. Without ``draw_last`` the last column is only weighed.
         """
+        self.rules.check_context(known)
         asked = torch.zeros_like(known)
         asked[:, [column for column in self.drawn if column != without]] = True
         asked &= ~known

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.support.words import QUOTES, mistake, quoted_word
@@ -208,6 +209,16 @@ class Rules:
 
     def __bool__(self) -> bool:
         return bool(self.rules)
+
+    def check_context(self, known: Bool[Tensor, "rows variables"]) -> None:
+        """Refuse rules about context that some row does not know: it cannot be drawn."""
+        schema = self.encoding.schema
+        for column in self.columns:
+            if schema.variables[column].context and not bool(known[:, column].all()):
+                raise UserError(
+                    f"a rule speaks of {schema.names[column]!r}, which is context and unknown here, so it cannot be "
+                    "drawn; give its value, or leave the rule out"
+                )
 
     def fixes(self, column: int) -> bool:
         """Whether a column stands in an equality."""

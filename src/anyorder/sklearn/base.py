@@ -45,6 +45,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
     config: Mapping[str, Any] | None
     kinds: Mapping[Any, str] | None
     bounds: Mapping[Any, tuple[float | None, float | None]] | None
+    context: Any
     missingness: Missingness
     missing_values: Any
     unseen: Unseen
@@ -77,17 +78,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         """Fit the model to a table, which may have further columns of these ``extra`` kinds behind those of X."""
         if len(table) < 2:
             raise UserError(f"a model needs more than one row to learn from, got n_samples={len(table)}")
-        marks = [] if pd.isna(self.missing_values) else [str(self.missing_values)]
         names = [name for name in table.columns if name not in (extra or {})]
-        kinds = {_name(key, names): kind for key, kind in (self.kinds or {}).items()}
         bounds = {_name(key, names): ends for key, ends in (self.bounds or {}).items()}
         self.model_: TableModel = fit(
             table,
             minutes=self.minutes,
             seed=self._seed(),
-            kinds={**kinds, **(extra or {})},
+            kinds={**self._kinds(names), **(extra or {})},
             bounds=bounds,
-            missing=marks,
+            missing=self._marks(),
+            context=self._context(table[names], names),
             missingness=self.missingness,
             engine=None if self.engine == "auto" else self.engine,  # "auto" is its default, which config may override
             config=self.config,
@@ -97,6 +97,16 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
         # An empty frame of their kind, or None: says in which form new rows are to be given.
         self._form = None if isinstance(given, np.ndarray) else nw.to_native(nw.from_native(given).head(0))
         return self
+
+    def _marks(self) -> list[str]:
+        return [] if pd.isna(self.missing_values) else [str(self.missing_values)]
+
+    def _kinds(self, names: list[str]) -> dict[Any, str]:
+        return {_name(key, names): kind for key, kind in (self.kinds or {}).items()}
+
+    def _context(self, inputs: pd.DataFrame, names: list[str]) -> Any:
+        """The columns that are always known; what is no list of them is refused by the fit."""
+        return [_name(key, names) for key in self.context] if isinstance(self.context, list | tuple) else self.context
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

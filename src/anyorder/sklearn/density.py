@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -40,6 +40,8 @@ class AnyOrderDensity(DensityMixin, TableEstimator):  # type: ignore[misc]
         What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
     bounds
         The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
+    context
+        Columns that are always known, by name or index: they are only ever evidence (see :func:`anyorder.fit`).
     missingness
         "ignore", or "joint": which cells are unknown is modelled too, and scored.
     missing_values
@@ -72,6 +74,7 @@ class AnyOrderDensity(DensityMixin, TableEstimator):  # type: ignore[misc]
         config: Mapping[str, Any] | None = None,
         kinds: Mapping[Any, str] | None = None,
         bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+        context: Sequence[Any] = (),
         missingness: Missingness = "ignore",
         missing_values: Any = np.nan,
         unseen: Unseen = "refuse",
@@ -82,6 +85,7 @@ class AnyOrderDensity(DensityMixin, TableEstimator):  # type: ignore[misc]
         self.config = config
         self.kinds = kinds
         self.bounds = bounds
+        self.context = context
         self.missingness = missingness
         self.missing_values = missing_values
         self.unseen = unseen

@@ -7,7 +7,7 @@ default the imputer takes a level never seen for unknown, with a warning; known 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,8 @@ class AnyOrderImputer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         What a column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
     bounds
         The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
+    context
+        Columns that are always known, by name or index: they are only ever evidence (see :func:`anyorder.fit`).
     missingness
         "ignore", or "joint": which cells are unknown is modelled too, so that holes say something about other cells.
     missing_values
@@ -87,6 +89,7 @@ class AnyOrderImputer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         config: Mapping[str, Any] | None = None,
         kinds: Mapping[Any, str] | None = None,
         bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+        context: Sequence[Any] = (),
         missingness: Missingness = "ignore",
         missing_values: Any = np.nan,
         keep_empty_features: bool = False,
@@ -99,6 +102,7 @@ class AnyOrderImputer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         self.config = config
         self.kinds = kinds
         self.bounds = bounds
+        self.context = context
         self.missingness = missingness
         self.missing_values = missing_values
         self.keep_empty_features = keep_empty_features

@@ -6,13 +6,15 @@ The model is one of all columns, so unknown inputs are welcome in training and i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted
 
+from anyorder.data.tables import understand_table
 from anyorder.errors import UserError
 from anyorder.modalities.tables.engines import Engine
 from anyorder.questions.batch import RowConditionals
@@ -37,6 +39,7 @@ class TablePredictor(TableEstimator):
         config: Mapping[str, Any] | None = None,
         kinds: Mapping[Any, str] | None = None,
         bounds: Mapping[Any, tuple[float | None, float | None]] | None = None,
+        context: Sequence[Any] | Literal["inputs"] = (),
         missingness: Missingness = "ignore",
         missing_values: Any = np.nan,
         unseen: Unseen = "missing",
@@ -47,6 +50,7 @@ class TablePredictor(TableEstimator):
         self.config = config
         self.kinds = kinds
         self.bounds = bounds
+        self.context = context
         self.missingness = missingness
         self.missing_values = missing_values
         self.unseen = unseen
@@ -83,6 +87,15 @@ class TablePredictor(TableEstimator):
         self.target_ = name
         column, kind = self._column(y)
         return self._fit(given, table.assign(**{name: column.set_axis(table.index)}), {name: kind})
+
+    def _context(self, inputs: pd.DataFrame, names: list[str]) -> Any:
+        if not (isinstance(self.context, str) and self.context == "inputs"):
+            return super()._context(inputs, names)
+        kinds = {name: str(kind) for name, kind in self._kinds(names).items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit says it again
+            _, found = understand_table(inputs, kinds=kinds, missing=self._marks())
+        return [each.name for each in found if each.variable is not None]
 
     def _column(self, y: Any) -> tuple[pd.Series, str]:
         """The target as a column of the table, and its kind."""

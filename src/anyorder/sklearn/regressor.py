@@ -38,6 +38,9 @@ class AnyOrderRegressor(RegressorMixin, TablePredictor):  # type: ignore[misc]  
         What an input column is, by name (or by index, in an array): ``{"zip": "categorical", 3: "continuous"}``.
     bounds
         The least and greatest value of a number column, by name or index as in ``kinds``: ``{"age": (0, None)}``.
+    context
+        Inputs that are always known, by name or index, or "inputs" for all of them: nothing is then learned of them but
+        what they say about the target, which is quicker (see :func:`anyorder.fit`).
     missingness
         "ignore", or "joint": which inputs are unknown is modelled too, so that holes say something about the target.
     missing_values

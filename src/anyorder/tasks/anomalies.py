@@ -36,11 +36,11 @@ from anyorder.tasks.hidden_cells import HiddenCellScores, score_hidden_cells
 from anyorder.tasks.imputation import fill_point
 from anyorder.tasks.unseen_rows import among_others, unseen_parts
 from anyorder.variables.encoding import Unseen
-from anyorder.variables.missingness import of_columns
 
 SPARE = 5  # cells looked at for each that is listed, to see which of a row's odd ones is wrong,
 SUSPECTS = 5  # out of no more than so many
 ROWS_AT_ONCE = 2048  # of the table; each is repeated once for every cell
+DRAWN_AT_ONCE = 8192  # rows
 ROUNDING = 1e-5  # nats by which equal rows may differ, as they are computed beside other ones
 
 
@@ -154,8 +154,13 @@ def cell_scores(
 
 
 def _framed(model: AnyOrderModel, frame: pd.DataFrame, cells: Float[np.ndarray, "rows variables"]) -> pd.DataFrame:
-    own = np.array([not variable.indicates for variable in model.schema.variables])
+    own = _judged(model)
     return pd.DataFrame(cells[:, own], index=frame.index, columns=list(np.array(model.schema.names, dtype=object)[own]))
+
+
+def _judged(model: AnyOrderModel) -> Bool[np.ndarray, " variables"]:
+    """Whose cells can be surprising: indicators of missing cells, and context, are evidence about the others alone."""
+    return np.array([not variable.indicates and not variable.context for variable in model.schema.variables])
 
 
 def _raw_scores(
@@ -163,8 +168,7 @@ def _raw_scores(
 ) -> tuple[Float[np.ndarray, "rows variables"], Float[np.ndarray, "rows variables"]]:
     """Surprise and the model's own tail probability of every known cell; NaN elsewhere."""
     values, observed = model.encoding.encode(frame, unseen)
-    # Indicators of missing cells are evidence about the others, but no cells of the user's.
-    cells_of = np.array([not variable.indicates for variable in model.schema.variables])
+    cells_of = _judged(model)
     nats, tail = (np.full(values.shape, np.nan) for _ in range(2))
     jobs = [(model, np.arange(len(frame)))] if whole else list(unseen_parts(model, frame))
     by_job = np.concatenate([rows for _, rows in jobs]) if jobs else np.arange(0)  # one bar for all of them
@@ -310,7 +314,7 @@ def row_scores(
 def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: int, unseen: Unseen) -> pd.DataFrame:
     orders = usual_orders(model)
     values, observed = model.encoding.encode(frame, unseen)
-    cells = of_columns(model.schema, observed)
+    cells = observed & _judged(model)
     marks = observed & ~cells
     query = Query(torch.as_tensor(marks), torch.as_tensor(cells))
     nats = log_prob(model, torch.as_tensor(values), query, orders=orders)
@@ -318,22 +322,34 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
     patterns, where = np.unique(
         np.concatenate([observed, np.where(marks, values, 0.0)], axis=1), axis=0, return_inverse=True
     )
+    owners = [np.flatnonzero(where.ravel() == number) for number in range(len(patterns))]
+    bare = [mine for mine in owners if not marks[mine[0]].any()]
     everything: np.ndarray | None = None  # draws without any evidence serve every pattern
-    for number in range(len(patterns)):
-        mine = np.flatnonzero(where.ravel() == number)
-        evidence, asked = (torch.as_tensor(part[mine[0]]).expand(samples, -1).clone() for part in (marks, cells))
-        if bool(evidence.any()):
-            context = torch.as_tensor(values[mine[0]]).expand(samples, -1).clone()
-            drawn = draws(model, context, Query(evidence, asked), seed=seed, orders=orders)
-        else:
-            if everything is None:
-                nothing = torch.zeros_like(asked)
-                whole = torch.as_tensor(of_columns(model.schema, (~nothing).numpy()))
-                everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
-            drawn = everything
-        theirs = np.sort(log_prob(model, torch.as_tensor(drawn), Query(evidence, asked), orders=orders))
-        tail[mine] = (1 + np.searchsorted(theirs, nats[mine] + ROUNDING, side="right")) / (1 + samples)
+    for mine in bare:
+        asked = torch.as_tensor(cells[mine[0]]).expand(samples, -1).clone()
+        nothing = torch.zeros_like(asked)
+        if everything is None:
+            whole = (~nothing) & torch.as_tensor(_judged(model))
+            everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
+        theirs = np.sort(log_prob(model, torch.as_tensor(everything), Query(nothing, asked), orders=orders))
+        tail[mine] = _share_below(theirs, nats[mine])
+    given = [mine for mine in owners if marks[mine[0]].any()]
+    # With context nearly every row has evidence of its own: draws of many are made together.
+    size = max(1, DRAWN_AT_ONCE // samples) if model.schema.context else 1
+    for start in range(0, len(given), size):
+        some = given[start : start + size]
+        first = np.repeat([mine[0] for mine in some], samples)
+        query = Query(torch.as_tensor(marks[first]), torch.as_tensor(cells[first]))
+        drawn = draws(model, torch.as_tensor(values[first]), query, seed=seed, orders=orders)
+        theirs = log_prob(model, torch.as_tensor(drawn), query, orders=orders).reshape(len(some), samples)
+        for mine, own in zip(some, np.sort(theirs, axis=1), strict=True):
+            tail[mine] = _share_below(own, nats[mine])
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)
+
+
+def _share_below(draws_nats: Float[np.ndarray, " draws"], nats: Float[np.ndarray, " rows"]) -> np.ndarray:
+    """(1 + draws less likely) / (1 + draws) for rows of these log-probabilities; those of the draws ascend."""
+    return (1 + np.searchsorted(draws_nats, nats + ROUNDING, side="right")) / (1 + len(draws_nats))
 
 
 def _leave_one_out(

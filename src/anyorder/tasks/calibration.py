@@ -266,7 +266,7 @@ def calibrate(
     judges = [(model, np.arange(len(values)))] if by is None else list(by)
     parts = []
     for _ in range(repeats):
-        known = random_known(observed, rng)
+        known = random_known(observed, rng, model.schema.context)
         for judge, rows in judges:
             asked = observed[rows] & ~known[rows]
             cells = score_hidden_cells(judge, values[rows], known[rows], asked, crps=True)

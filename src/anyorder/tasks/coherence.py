@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -31,6 +31,7 @@ from anyorder.model.likelihood import log_probs
 from anyorder.query import Query
 from anyorder.support import html
 from anyorder.tasks.hidden_cells import random_known
+from anyorder.variables.context import context_mask
 from anyorder.variables.encoding import Unseen
 
 ORDERS = (1, 2, 4, 8)
@@ -126,9 +127,10 @@ def coherence(
     array, observed = model.encoding.encode(frame, unseen)
     values = torch.as_tensor(array)
     # One set of orders for every row; the first one is the model's own.
-    nats = log_probs(model, values, Query.marginal(torch.as_tensor(observed)), orders=max(*orders, 2), seed=seed)
+    everything = _given_context(model, torch.as_tensor(observed))
+    nats = log_probs(model, values, everything, orders=max(*orders, 2), seed=seed)
     gains = {count: _mean(mixture_log_prob(nats[:count]) - nats[0]) for count in orders}
-    known = random_known(observed, np.random.default_rng(seed))
+    known = random_known(observed, np.random.default_rng(seed), model.schema.context)
     gap = ratio_gap(model, values, Query(torch.as_tensor(known), torch.as_tensor(observed & ~known)), seed=seed)
     mean, error = _mean(gap)
     spread = float(nats.std(axis=0, ddof=1).mean())
@@ -148,10 +150,16 @@ def ratio_gap(
 ) -> NDArray[np.float64]:
     """log of the ratio of marginals minus log p along the direct chain, per row, in nats."""
     direct = log_probs(model, values, query, seed=seed)[0]
-    joint = log_probs(model, values, Query.marginal(query.evidence | query.asked), seed=seed)[0]
-    evidence = log_probs(model, values, Query.marginal(query.evidence), seed=seed)[0]
+    joint = log_probs(model, values, _given_context(model, query.evidence | query.asked), seed=seed)[0]
+    evidence = log_probs(model, values, _given_context(model, query.evidence), seed=seed)[0]
     gap: NDArray[np.float64] = joint - evidence - direct
     return gap
+
+
+def _given_context(model: AnyOrderModel, cells: Bool[Tensor, "rows variables"]) -> Query:
+    """p(these cells), or given those of them that are context."""
+    known = cells & torch.as_tensor(context_mask(model.schema))
+    return Query(known, cells & ~known)
 
 
 def _mean(numbers: NDArray[np.float64]) -> tuple[float, float]:

@@ -267,7 +267,8 @@ class Conformal:
         for level in levels:
             check_level(level)
         lines: list[dict[str, Any]] = []
-        for name in (variable.name for variable in self.model.schema.variables if not variable.indicates):
+        schema = self.model.schema
+        for name in (schema.names[index] for index in schema.answered if not schema.variables[index].indicates):
             mine = self.known[self.variable == self.model.schema.index(name)]
             for known in np.unique(mine) if self.by_known else [None]:
                 line: dict[str, Any] = {"variable": name} | ({} if known is None else {"known": int(known)})
@@ -277,7 +278,7 @@ class Conformal:
         return pd.DataFrame(lines)
 
     def _scores(self, name: str, known: int | None) -> Float[np.ndarray, " some"]:
-        mine = self.variable == self.model.schema.index(name)
+        mine = self.variable == self.model.schema.asked(name)
         if self.by_known:
             if known is None:
                 raise UserError("these levels depend on the number of known cells: give it, as in known=3")
@@ -309,9 +310,9 @@ def conformal(
 ) -> Conformal:
     """Depths of the cells of rows not used in training: at most one a row and variable, so that they are exchangeable.
 
-    ``given``: adjust for evidence on just these columns, using rows that have them all. ``like``: adjust for filling
-    this table: a cell of a column is hidden together with what is unknown in a random row of the table that lacks that
-    column, so it is asked from as many cells as will be known. With neither, a random number of known cells.
+    ``given``: adjust for evidence on just these columns, and context, using rows that have them all. ``like``: adjust
+    for filling this table: a cell of a column is hidden together with what is unknown in a random row of the table that
+    lacks that column, so it is asked from as many cells as will be known. With neither, a random number of known cells.
     ``by_known``: a separate adjustment for every number of known cells (needs many rows). A fraction among whole
     numbers is evidence, but never scored.
     """
@@ -320,15 +321,17 @@ def conformal(
     seed = checked_seed(seed)
     values, observed, _ = model.encoding.encode_seen(frame, unseen, model.schema.names)
     scorable = of_columns(model.schema, observed & ~_only_evidence(model, values))
+    scorable[:, list(model.schema.context)] = False
     if given is None:
         observed = of_columns(model.schema, observed)  # evidence says nothing of indicators unless it names them
         if like is None:
-            known = random_known(observed, np.random.default_rng(seed))
+            known = random_known(observed, np.random.default_rng(seed), model.schema.context)
             asked = scorable & ~known
         else:
             row, known, asked = _as_in(_holes(model, like, unseen), observed, scorable, np.random.default_rng(seed))
             values = values[row]
     else:
+        given = [*given, *(name for name in model.schema.context_names if name not in given)]
         columns = [model.schema.index(name) for name in given]
         complete = observed[:, columns].all(axis=1)
         values, scorable = values[complete], scorable[complete]
@@ -351,6 +354,7 @@ def _holes(
     """A table that is to be filled: model values, the cells of its columns that are known, and those to be filled."""
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
     known, wanted = (of_columns(model.schema, cells) for cells in (observed, ~observed & ~strange))
+    wanted[:, list(model.schema.context)] = False
     return values, known, wanted
 
 

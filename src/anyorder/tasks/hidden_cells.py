@@ -14,6 +14,7 @@ says where a cell stands in its conditional, and its ranked score.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -64,11 +65,20 @@ def has_order(variable: Variable) -> bool:
 
 
 def random_known(
-    observed: Bool[np.ndarray, "rows variables"], rng: np.random.Generator
+    observed: Bool[np.ndarray, "rows variables"], rng: np.random.Generator, context: Sequence[int] = ()
 ) -> Bool[np.ndarray, "rows variables"]:
-    """For each row a number of known cells, uniform on 0 .. observed - 1, and that many of its cells at random."""
-    size = np.floor(rng.random(len(observed)) * observed.sum(axis=1)).astype(np.int64)
-    return random_subset(torch.as_tensor(observed), torch.from_numpy(size), rng).numpy()
+    """For each row a number of known cells, uniform on 0 .. observed - 1, and that many of its cells at random.
+
+    Those of the ``context`` are known besides, and not counted.
+    """
+    always = np.zeros(observed.shape[1], dtype=bool)
+    always[list(context)] = True
+    some = observed & ~always
+    size = np.floor(rng.random(len(some)) * some.sum(axis=1)).astype(np.int64)
+    chosen: Bool[np.ndarray, "rows variables"] = random_subset(
+        torch.as_tensor(some), torch.from_numpy(size), rng
+    ).numpy()
+    return chosen | (observed & always)
 
 
 @answering

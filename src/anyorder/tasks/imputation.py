@@ -27,6 +27,7 @@ from anyorder.support.memory import check_room
 from anyorder.support.randomness import seed_further
 from anyorder.support.threads import answering
 from anyorder.variables.codecs.base import own_words
+from anyorder.variables.context import context_mask
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.place_back import put_back
 
@@ -64,7 +65,8 @@ def fill_draws(
     count, seed = whole("draws", count), checked_seed(seed)
     check_room("draws", count, len(frame) * model.variables, "fill fewer tables, or fewer rows, at a time")
     values, observed, strange = model.encoding.encode_seen(frame, unseen, model.schema.names)
-    unknown = (~observed).sum(axis=1)
+    asked_for = ~context_mask(model.schema)
+    unknown = (~observed & asked_for).sum(axis=1)
     # Rows with as many holes side by side, all draws of a row too: a pass then serves as many of them as it can.
     holes = np.argsort(unknown, kind="stable")[np.searchsorted(np.sort(unknown), 1) :]
     drawn = np.repeat(values[None], count, axis=0)
@@ -81,7 +83,7 @@ def fill_draws(
         which = np.tile(np.arange(count), len(rows) // count)
         known = torch.as_tensor(told[rows])
         own = seed_further(seed * 1_000_003, part.start)  # for every part, so that no two parts draw alike
-        query, orders = Query(known, ~known), usual_orders(model)
+        query, orders = Query(known, ~known & torch.as_tensor(asked_for)), usual_orders(model)
         drawn[which, rows] = draws(model, torch.as_tensor(drawn[which, rows]), query, seed=own, orders=orders)
     return [_merged(model, frame, one, observed, strange) for one in drawn]
 
@@ -141,8 +143,8 @@ def _best(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> np
     device = model.device
     features = model.features_beside(values.to(device), known.to(device)).cpu()
     best = np.zeros(values.shape)
-    for variable, codec in enumerate(model.encoding.codecs):
-        rows = np.flatnonzero(~known[:, variable].numpy())
+    for variable in model.schema.answered:
+        codec, rows = model.encoding.codecs[variable], np.flatnonzero(~known[:, variable].numpy())
         if not len(rows):
             continue
         distribution = model.heads.distribution(features[rows, variable], variable)
@@ -157,7 +159,7 @@ def _merged(
     filled = frame.copy()
     for position, codec in enumerate(model.encoding.codecs):
         name = codec.variable.name
-        if codec.variable.indicates:
+        if codec.variable.indicates or codec.variable.context:  # what is unknown of context stays so
             continue
         column = values[:, position]
         if name not in filled.columns:

@@ -33,6 +33,7 @@ from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
 from anyorder.training.rows import encoded_rows
+from anyorder.variables.context import context_mask
 
 QUERIES = 512  # for the search, and as many to report the gain
 
@@ -125,7 +126,7 @@ def marginal_log_prob(
     for rows in row_chunks(model, len(values)):
         part = query.rows(rows)
         part = Query(part.evidence.to(model.device), part.asked.to(model.device))
-        steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(part))
+        steps = model.step_log_prob(values[rows].to(model.device), protocol.chain(part, context=model.schema.context))
         out[rows] = steps.double().sum(dim=1).cpu().numpy()
     return out
 
@@ -139,13 +140,18 @@ def _own_order(model: AnyOrderModel) -> tuple[int, ...]:
 def _queries(
     model: AnyOrderModel, frame: pd.DataFrame, rng: np.random.Generator
 ) -> tuple[tuple[Tensor, Query], Int[np.ndarray, " queries"]]:
-    """Rows, repeated in turn, and for each a uniform number of its known cells, at random; and which row it is."""
+    """Rows, repeated in turn, and for each a uniform number of its known cells, at random; and which row it is.
+
+    Context is known throughout, and not among them.
+    """
     array, observed = model.encoding.encode(frame)
     index = np.arange(QUERIES) % len(frame)
     array, observed = array[index], observed[index]
-    size = torch.from_numpy(np.floor(rng.random(len(index)) * observed.sum(axis=1)).astype(np.int64) + 1)
-    asked = random_subset(torch.as_tensor(observed), size, rng)
-    return (torch.as_tensor(array), Query.marginal(asked)), index
+    context = context_mask(model.schema)
+    cells = observed & ~context
+    size = torch.from_numpy(np.floor(rng.random(len(index)) * cells.sum(axis=1)).astype(np.int64) + 1)
+    asked = random_subset(torch.as_tensor(cells), size, rng)
+    return (torch.as_tensor(array), Query(torch.as_tensor(observed & context), asked)), index
 
 
 def _moved(order: tuple[int, ...], rng: np.random.Generator) -> tuple[int, ...]:

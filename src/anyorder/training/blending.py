@@ -23,11 +23,12 @@ from anyorder.heads import Head
 from anyorder.heads.blend import Blend
 from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.blend import SEEN_ALL, BlendNetwork, gate_features
+from anyorder.networks.layout import Layout
 from anyorder.training.ends import Ends, ends_of, fit_factors
 from anyorder.training.gates import Gates, JudgedCells, fit_gates
 from anyorder.training.loop import FLOOR
 from anyorder.training.rows import Rows
-from anyorder.training.trees.growing import random_subsets
+from anyorder.training.trees.growing import beside_context, random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import without_partner
@@ -82,8 +83,8 @@ def blend(
     With several ``folds`` the k-th model of a member has not seen the rows of fold k, and the blend keeps that.
     ``seen``: all rows of the table, beyond which little is expected; None where they are not at hand.
     """
-    variables = len(encoding.codecs)
-    sets = [questions(rows, encoding.schema.partners, seed, len(held_out)) for rows in held_out]
+    variables, layout = len(encoding.codecs), members[0].final[0].network.layout
+    sets = [questions(rows, layout, seed, len(held_out)) for rows in held_out]
     ends = [None] * variables if seen is None else ends_of(encoding, seen)
     cells = judged(members, sets, ends)
     broken = _broken(cells, variables)
@@ -100,6 +101,7 @@ def blend(
     gates = _pruned(fit_gates(cells, variables), cells, broken)
     scores = _scores(members, gates, cells, sets)
     weights = gates.log_weights.exp().T.numpy()
+    weights[:, list(encoding.schema.context)] = 0.0  # nobody is believed about it
     kept = [number for number in range(len(members)) if weights[number].any()]
     parts = [model for number in kept for model in members[number].final]
     if len(parts) == 1:
@@ -109,7 +111,9 @@ def blend(
     beyond = _beyond(gates, cells, ends)
     gate = [widths[-1] + kind for kind, number in enumerate(kept) for _ in members[number].final]
     heads: list[Head] = [
-        Blend(
+        parts[0].heads.of(variable)
+        if encoding.schema.variables[variable].context
+        else Blend(
             tuple(part.heads.of(variable) for part in parts),
             tuple(shares[:, variable].tolist()),
             tuple(widths[:-1]),
@@ -201,45 +205,53 @@ def _even_shares(models: Sequence[AnyOrderModel]) -> Float[np.ndarray, "models v
 
 
 def asked_of(variables: int) -> int:
-    """How many questions of each kind weigh the members, where there are so many variables and fewer held-out rows."""
+    """How many questions of each kind weigh the members, where so many variables can be asked for and fewer rows are
+    held out.
+    """
     return min(QUESTIONS, QUESTION_CELLS // variables)
 
 
-def questions(held_out: Rows, partners: Sequence[int], seed: int, sets: int) -> list[Questions]:
-    """What to ask about the rows of one of several ``sets``: random sets known first, then few, then all but one."""
-    variables = held_out.values.shape[1]
+def questions(held_out: Rows, layout: Layout, seed: int, sets: int) -> list[Questions]:
+    """What to ask about the rows of one of several ``sets``: random sets known first, then few, then all but one.
+
+    All of them know the context; what is known besides is then few already if it is nothing.
+    """
+    variables = len(layout.answered)
     most = max(len(held_out), asked_of(variables) // sets)
     generator = np.random.default_rng([seed, 7])
     random = random_subsets(most, variables, generator)
-    few = generator.random((-(-most // 2), variables)).argsort(axis=1) < generator.integers(1, 3, (-(-most // 2), 1))
+    least = 1 if variables == layout.variables else 0
+    half = -(-most // 2)
+    few = generator.random((half, variables)).argsort(axis=1) < generator.integers(least, least + 2, (half, 1))
     return [
-        _about(held_out, torch.as_tensor(random), partners, RANDOM),
-        _about(held_out, torch.as_tensor(few), partners, FEW),
-        _single(held_out, max(most, 2 * variables), partners, generator),
+        _about(held_out, random, layout, RANDOM),
+        _about(held_out, few, layout, FEW),
+        _single(held_out, max(most, 2 * variables), layout, generator),
     ]
 
 
-def _about(
-    held_out: Rows, chosen: Bool[Tensor, "questions variables"], partners: Sequence[int], worth: float
-) -> Questions:
-    """Questions that know what is chosen, about all the rest; each counts once in all, and all of them as the rows."""
+def _about(held_out: Rows, some: Bool[np.ndarray, "questions answered"], layout: Layout, worth: float) -> Questions:
+    """Questions that know some variables, about all the rest; each counts once in all, and all of them as the rows."""
+    chosen, partners = torch.as_tensor(beside_context(layout, some)), layout.partners
     rows = held_out.take(torch.arange(len(chosen)) % len(held_out))
     asked = (rows.observed & allowed_targets(chosen, partners)).double()
     each = asked / asked.sum(dim=1, keepdim=True).clamp(min=1)
-    scale = worth * len(held_out) * chosen.shape[1] / len(chosen)
+    scale = worth * len(held_out) * some.shape[1] / len(chosen)
     return Questions(rows, recorded(chosen, rows.observed, partners), each * scale)
 
 
-def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.random.Generator) -> Questions:
+def _single(held_out: Rows, most: int, layout: Layout, generator: np.random.Generator) -> Questions:
     """Questions about one cell given all the others of its row, of every variable as many."""
-    row, target = held_out.observed.nonzero(as_tuple=True)
+    partners, asked_for = layout.partners, torch.zeros(layout.variables, dtype=torch.bool)
+    asked_for[list(layout.answered)] = True
+    row, target = (held_out.observed & asked_for).nonzero(as_tuple=True)
     order = torch.as_tensor(generator.permutation(len(row)))
     # The first cells of every variable in a random order.
     place = torch.zeros(len(row), dtype=torch.long)
     for variable in range(held_out.values.shape[1]):
         own = order[target[order] == variable]
         place[own] = torch.arange(len(own))
-    chosen = (place < -(-most // held_out.values.shape[1])).nonzero()[:, 0]
+    chosen = (place < -(-most // len(layout.answered))).nonzero()[:, 0]
     row, target = row[chosen], target[chosen]
     rows = held_out.take(row)
     asked = torch.nn.functional.one_hot(target, held_out.values.shape[1])
@@ -250,6 +262,7 @@ def _single(held_out: Rows, most: int, partners: Sequence[int], generator: np.ra
 
 def judged(members: list[Member], sets: list[list[Questions]], ends: Sequence[Ends | None]) -> JudgedCells:
     """What the trials of all members say of every asked cell."""
+    layout = members[0].trials[0].network.layout
     asked = [(number, own) for number, each in enumerate(sets) for own in each]
     answers = [[_answers(member.trials[number], own, ends) for number, own in asked] for member in members]
     variable = torch.cat([own.cells[1] for _, own in asked])
@@ -267,7 +280,7 @@ def judged(members: list[Member], sets: list[list[Questions]], ends: Sequence[En
     return JudgedCells(
         torch.stack([torch.cat([part[0] for part in own]) for own in answers]),
         variable,
-        torch.cat([gate_features(own.known)[own.cells[0]] for _, own in asked]),
+        torch.cat([gate_features(own.known, layout.answered)[own.cells[0]] for _, own in asked]),
         torch.cat([own.counts[own.cells] for _, own in asked]),
         levels,
         {key: code[variable == key] for key in levels},

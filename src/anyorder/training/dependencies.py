@@ -36,7 +36,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.dependent import dependent
 from anyorder.networks.dependent import LEAST_LIMIT, Dependency
 from anyorder.training.rows import Rows
-from anyorder.training.trees.growing import random_subsets
+from anyorder.training.trees.growing import beside_context, random_subsets
 
 MOST_FAILURES = 0.02  # of the rows,
 OF_CHANCE = 0.1  # and of the failures of the most frequent level
@@ -97,6 +97,8 @@ def find_dependencies(model: AnyOrderModel, rows: Rows) -> list[Found]:
     some = np.random.default_rng(0).permutation(len(rows))[:SCREENED]
     found = []
     for source, target in itertools.permutations(columns, 2):
+        if variables[source].context and variables[target].context:
+            continue
         for chosen, strict in ((some, False), (slice(None), True)):
             both = known[source][chosen] & known[target][chosen]
             pair = codes[source][chosen][both], codes[target][chosen][both]
@@ -141,14 +143,16 @@ def _limits(model: AnyOrderModel, rows: Rows, found: Sequence[Found], seed: int)
     """The limits of every dependency, forward and backward."""
     views: dict[int, list[_View]] = {}
     for one in found:
-        views.setdefault(one.target, []).append(_View(one, one.source))
-        views.setdefault(one.source, []).append(_View(one, one.target))
+        for asked, given in ((one.target, one.source), (one.source, one.target)):
+            if not model.schema.variables[asked].context:
+                views.setdefault(asked, []).append(_View(one, given))
     limits: dict[tuple[Found, int], float] = {}
     for variable, own in views.items():
         generator = np.random.default_rng([seed, 11, variable])
         for view, masses in zip(own, _masses(model, rows, variable, own, generator), strict=True):
             limits[view.found, view.given] = _limit(*masses)
-    return [(limits[one, one.source], limits[one, one.target]) for one in found]
+    # Of context nothing is asked, so nothing is held back.
+    return [(limits.get((one, one.source), 1.0), limits.get((one, one.target), 1.0)) for one in found]
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,9 @@ def _masses(
             chosen.append(taken)
             given += [view.given] * len(taken)
     asked = rows.take(torch.as_tensor(np.concatenate(chosen)))
-    known = torch.as_tensor(random_subsets(len(asked), model.variables, generator)) & asked.observed
+    layout = model.network.layout
+    some = beside_context(layout, random_subsets(len(asked), len(layout.answered), generator))
+    known = torch.as_tensor(some) & asked.observed
     known[torch.arange(len(asked)), torch.tensor(given, dtype=torch.long)] = True
     known[:, variable] = False
     probabilities = _level_probabilities(model, asked, known, variable)

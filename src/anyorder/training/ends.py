@@ -70,9 +70,9 @@ def chance_above(ascending: Float[np.ndarray, " cells"]) -> float:
 
 
 def ends_of(encoding: Encoding, rows: Rows) -> list[Ends | None]:
-    """The ends of all columns, from the rows that are known."""
+    """The ends of all columns, from the rows that are known; context has none, since it is not expected."""
     return [
-        Ends.of(codec, rows.values[rows.observed[:, number], number].numpy())
+        None if codec.variable.context else Ends.of(codec, rows.values[rows.observed[:, number], number].numpy())
         for number, codec in enumerate(encoding.codecs)
     ]
 

@@ -19,7 +19,8 @@ one draw. Queries of any other masking are accepted or rejected by that weight, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -29,6 +30,7 @@ from torch import Tensor
 from anyorder.errors import UserError
 from anyorder.masking.base import Masking
 from anyorder.masking.cardinality import masks_of_size
+from anyorder.masking.known_context import spread
 from anyorder.protocols.base import Protocol
 from anyorder.protocols.canonical import Canonical
 from anyorder.query import PAD, Chain, Query, members
@@ -66,7 +68,8 @@ class Induced:
     def is_exact(self, variables: int) -> bool:
         """Whether fully observed rows are drawn without any resampling."""
         plain = self.prefix == "uniform" and not self.reweight
-        return plain or self.masking.cardinalities(variables) is not None
+        rest = variables - len(self.masking.always_known)
+        return plain or self.masking.beyond_context.cardinalities(rest) is not None
 
     def draw(
         self,
@@ -82,13 +85,37 @@ class Induced:
         """
         if observed is not None and observed.shape != (batch, variables):
             raise ValueError(f"observed must be [{batch}, {variables}], got {tuple(observed.shape)}")
-        sizes = None if observed is not None else self.masking.cardinalities(variables)
-        if sizes is not None:
-            query = self._by_size(sizes, batch, variables, generator)
-        else:
-            query = self._by_acceptance(batch, variables, generator, observed)
+        if context := self.masking.always_known:
+            return self._given(context, batch, variables, generator, observed)
+        query = self._query(batch, variables, generator, observed)
         stop = self._stop(query.evidence.sum(dim=1), query.asked.sum(dim=1), generator)
         return _cut(self.protocol.chain(query, generator), stop)
+
+    def _given(
+        self,
+        context: tuple[int, ...],
+        batch: int,
+        variables: int,
+        generator: torch.Generator,
+        observed: Bool[Tensor, "batch variables"] | None,
+    ) -> Known:
+        """The law about the other variables, drawn as if there were no context, and then all of that known."""
+        rest = [index for index in range(variables) if index not in set(context)]
+        own = replace(self, masking=self.masking.beyond_context)
+        seen = None if observed is None else observed[:, rest]
+        query = own._query(batch, len(rest), generator, None if seen is None or bool(seen.all()) else seen)
+        stop = self._stop(query.evidence.sum(dim=1), query.asked.sum(dim=1), generator)
+        whole = Query(spread(query.evidence, rest, variables), spread(query.asked, rest, variables))
+        drawn = _cut(self.protocol.chain(whole, generator), stop)
+        known = drawn.known.clone()
+        known[:, list(context)] = True
+        return Known(known if observed is None else known & observed.to(known.device), drawn.next)
+
+    def _query(self, batch: int, variables: int, generator: torch.Generator, observed: Tensor | None) -> Query:
+        sizes = None if observed is not None else self.masking.cardinalities(variables)
+        if sizes is not None:
+            return self._by_size(sizes, batch, variables, generator)
+        return self._by_acceptance(batch, variables, generator, observed)
 
     def _weight(self, known: Tensor, asked: Tensor) -> Float[Tensor, " batch"]:
         """How often a query with so many known and asked variables is to be used, relative to how often it is drawn."""
@@ -155,7 +182,9 @@ def _cut(chain: Chain, stop: Int[Tensor, " batch"]) -> Known:
     return Known(known, chain.order.gather(1, stop[:, None]).squeeze(1))
 
 
-def edge_weights(known: Bool[Tensor, "batch variables"], protocol: Canonical) -> Float[Tensor, "batch variables"]:
+def edge_weights(
+    known: Bool[Tensor, "batch variables"], protocol: Canonical, context: Sequence[int] = ()
+) -> Float[Tensor, "batch variables"]:
     """D(i | e): how often each variable comes next after each known set, under M_card and a canonical order.
 
     The edge (i, e) lies on the path of u if u is e, i and anything ranked above i. Summing M_card over
@@ -165,10 +194,17 @@ def edge_weights(known: Bool[Tensor, "batch variables"], protocol: Canonical) ->
 
     and zero for other i. With known sets drawn from ``Induced(..., reweight=False, prefix="visits")`` these weights
     make the parallel objective count exactly the edges that inference walks (MAC eq. 6). Rows sum to one, or to zero
-    where the last variable is known and nothing comes next.
+    where the last variable is known and nothing comes next. Variables of the ``context``, which are always known, have
+    no weight, and the law is that of the others.
     """
     variables = known.shape[1]
     rank = protocol.ranks(variables).to(known.device)
+    if context:
+        rest = [index for index in range(variables) if index not in set(context)]
+        order = Canonical(order=tuple(rank[rest].argsort().tolist()))
+        weights = torch.zeros(known.shape, device=known.device)
+        weights[:, rest] = edge_weights(known[:, rest], order)
+        return weights
     greatest = torch.where(known, rank, -1).amax(dim=1, keepdim=True)
     size = known.sum(dim=1, keepdim=True).double()
     position = rank.double()

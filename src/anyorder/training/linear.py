@@ -65,9 +65,10 @@ def linear_seconds(heads: Sequence[Head], rows: int, *, holes: bool, unbent: int
     """About how long one fold takes; ``unbent``: how many numbers are inputs twice."""
     rows = min(rows, MOST_ROWS)
     inputs = sum(min(head.levels - 1, MOST_MARKS) if head.levels else 1 + head.atom_count for head in heads) + unbent
-    filling = rows * (1e-5 + 5e-10 * inputs**3) * (ROUNDS + len(heads)) if holes else 0.0
-    work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in heads) * (2 if unbent else 1)
-    return filling + len(heads) * (0.01 + 2e-9 * inputs**3) + 2e-7 * work
+    asked = [head for head in heads if head.size]  # nothing is fitted to context
+    filling = rows * (1e-5 + 5e-10 * inputs**3) * (ROUNDS + len(asked)) if holes else 0.0
+    work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in asked) * (2 if unbent else 1)
+    return filling + len(asked) * (0.01 + 2e-9 * inputs**3) + 2e-7 * work
 
 
 def fit_linear(
@@ -86,7 +87,7 @@ def fit_linear(
     """
     pairs = zip(training, held_out, strict=True)
     folds = [_Fold.of(heads, layout, rows, judged, bends or {}) for rows, judged in pairs]
-    for variable in range(layout.variables):
+    for variable in layout.answered:
         inputs = [fold.cells(variable) for fold in folds]
         if heads[variable].levels or heads[variable].atom_count:
             _fit_classes(folds, inputs, variable, late=late)

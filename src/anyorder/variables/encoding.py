@@ -24,6 +24,7 @@ from anyorder.errors import UserError, nearest
 from anyorder.support.boundary import field
 from anyorder.variables.cells import Series
 from anyorder.variables.codecs import Codec, WarpName, codec_for, codec_from_json
+from anyorder.variables.context import check_rows
 from anyorder.variables.missingness import mark_holes
 from anyorder.variables.schema import Kind, Schema, Variable
 
@@ -111,12 +112,14 @@ class Encoding:
             column = columns.get(codec.variable.name)
             if column is None:
                 continue
-            given = codec.variable.name in evidence
+            given = codec.variable.context or codec.variable.name in evidence
             if unseen == "missing":
                 found = codec.encode_seen(column, marks, evidence=given)
                 values[:, index], known[:, index], strange[:, index] = found
             else:
                 values[:, index], known[:, index] = codec.encode(column, marks, evidence=given)
+        if self.schema.context:
+            check_rows(self.schema, known, columns)
         mark_holes(self.schema, values, known, strange, list(columns))
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):

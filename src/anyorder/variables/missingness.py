@@ -51,11 +51,15 @@ def indicator_name(column: str) -> str:
 
 
 def with_indicators(schema: Schema, observed: Bool[np.ndarray, "rows variables"]) -> Schema:
-    """``schema`` with an indicator behind it for every column that has both missing and known cells."""
+    """``schema`` with an indicator behind it for every column that has both missing and known cells.
+
+    Context has none: nothing is learned of it, nor of its holes.
+    """
     indicators: list[Variable] = []
-    for column, seen in zip(schema.names, observed.T, strict=True):
-        if seen.all() or not seen.any():
+    for variable, seen in zip(schema.variables, observed.T, strict=True):
+        if seen.all() or not seen.any() or variable.context:
             continue
+        column = variable.name
         name = indicator_name(column)
         if name in schema or name in schema.left_out or name in schema.dropped:
             raise UserError(

@@ -100,6 +100,8 @@ class Variable:
     schema.
     ``indicates`` names the column whose absence this (boolean) variable says: see
     :mod:`anyorder.variables.missingness`.
+    ``context``: it is only ever evidence, and every question knows it; ``optional``: but for questions that do not, as
+    some rows did not when the model was fitted.
     """
 
     name: str
@@ -118,6 +120,8 @@ class Variable:
     step: float = 0.0
     notation: Notation | None = None
     missing: tuple[str, ...] = ()
+    context: bool = False
+    optional: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", Kind.read(self.kind))
@@ -128,6 +132,8 @@ class Variable:
         if self.resolution not in RESOLUTIONS or bool(self.resolution) != (self.kind is Kind.DATETIME):
             raise UserError(f"{self.name!r} is {self.kind.value} and cannot have the resolution {self.resolution!r}")
         self._check_line()
+        if self.optional and not self.context:
+            raise UserError(f"{self.name!r}: only a column of the context can be optional")
         if self.notation is not None and not self.numeric:
             raise UserError(f"{self.name!r} is {self.kind.value}, so its texts cannot be written like numbers")
         for level in (*self.levels, *self.categories):
@@ -205,7 +211,7 @@ class Variable:
         for name in ("name", "dtype", "resolution", "zone", "form", "indicates"):
             if not isinstance(given.get(name, ""), str):
                 raise UserError(f"{name!r} of a variable must be text, got {given[name]!r}")
-        for name in ("ordered", "declared"):
+        for name in ("ordered", "declared", "context", "optional"):
             if not isinstance(given.get(name, False), bool):
                 raise UserError(f"{name!r} of a variable must be true or false, got {given[name]!r:.80}")
         return cls(**given)
@@ -245,6 +251,10 @@ class Schema:
         for variable in self.variables:
             if variable.indicates and (variable.kind is not Kind.BOOLEAN or variable.indicates not in self):
                 raise UserError(f"{variable.name!r} cannot say whether {variable.indicates!r} is missing")
+            if variable.indicates and (variable.context or self[variable.indicates].context):
+                raise UserError(f"{variable.name!r}: the holes of context are not modelled")
+        if all(variable.context for variable in self.variables):
+            raise UserError("every variable is context, so nothing is left to learn")
 
     @classmethod
     def repeat(cls, variable: Variable, grid: tuple[int, ...]) -> Schema:
@@ -282,6 +292,21 @@ class Schema:
         return {variable.name: position for position, variable in enumerate(self.variables)}
 
     @cached_property
+    def context(self) -> tuple[int, ...]:
+        """The positions of the variables that are only ever evidence."""
+        return tuple(index for index, variable in enumerate(self.variables) if variable.context)
+
+    @property
+    def context_names(self) -> tuple[str, ...]:
+        """The names of those."""
+        return tuple(self.names[index] for index in self.context)
+
+    @cached_property
+    def answered(self) -> tuple[int, ...]:
+        """The positions of all others: those that can be asked for."""
+        return tuple(index for index, variable in enumerate(self.variables) if not variable.context)
+
+    @cached_property
     def pairs(self) -> dict[int, int]:
         """The position of each column that has an indicator, and that of its indicator."""
         return {self._positions[v.indicates]: index for index, v in enumerate(self.variables) if v.indicates}
@@ -313,6 +338,16 @@ class Schema:
         if name in self.dropped:
             raise UserError(f"column {name!r} was dropped when the model was fitted, so nothing is known about it")
         raise UserError(f"no variable {name!r}; {nearest(name, self.names)}")
+
+    def asked(self, name: str) -> int:
+        """The position of the variable ``name``, which somebody asks for: context cannot be."""
+        index = self.index(name)
+        if self.variables[index].context:
+            raise UserError(
+                f"{name!r} is context: it is only ever evidence, so the model has no distribution of it; to ask for "
+                f"it, fit again with {name!r} left out of context="
+            )
+        return index
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that :meth:`from_json` turns back into an equal schema; a repeated variable is there once."""

@@ -131,7 +131,7 @@ def _trees_help(job: Job) -> bool:
     if len(job.table) > job.options.trees.most_rows or len(job.schema) > MOST_COLUMNS:
         return False
     whole = job.budget.whole
-    if whole is not None and SECONDS_A_COLUMN * len(job.schema) > whole * MOST_FOR_TREES / 2:
+    if whole is not None and SECONDS_A_COLUMN * len(job.schema.answered) > whole * MOST_FOR_TREES / 2:
         return False
     try:
         lightgbm()
@@ -153,5 +153,5 @@ def _seconds_for_trees(job: Job) -> float:
     whole = job.budget.whole
     if whole is None:
         return 0.0
-    needed = tree_seconds(len(job.table), len(job.schema.names), job.options.trees)
+    needed = tree_seconds(len(job.table), len(job.schema.answered), job.options.trees)
     return min(max(needed, LEAST_FOR_TREES * whole), MOST_FOR_TREES * whole)

@@ -28,6 +28,7 @@ from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.threads import torch_threads
 from anyorder.training.dependencies import with_dependencies
 from anyorder.training.rows import encoded_rows
+from anyorder.variables.context import read_context, with_context
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import Missingness, check_missingness, with_indicators
 from anyorder.variables.schema import Kind, Schema
@@ -47,6 +48,7 @@ def fit(
     drop: Sequence[str] = (),
     bounds: Mapping[str, tuple[float | None, float | None]] | None = None,
     levels: Mapping[str, Sequence[object]] | None = None,
+    context: Sequence[str] = (),
     missingness: Missingness = "ignore",
     rules: Sequence[str] = (),
     config: Mapping[str, Any] | None = None,
@@ -81,6 +83,9 @@ def fit(
         The least and greatest value of a number column, such as ``{"age": (0, None)}``; ``(None, None)`` for none.
     levels
         The levels of a column from the least to the greatest, such as ``{"pain": ["none", "some", "much"]}``.
+    context
+        Columns that every question will know, such as the inputs of a regression: they are only ever evidence, and all
+        that is learned is how the other columns depend on them and on each other. Nobody can ask for them.
     missingness
         ``"ignore"``: a missing cell is never asked and never evidence. ``"joint"``: which cells are missing is modelled
         too, by one variable ``missing(COLUMN)`` for each column with holes (see :mod:`anyorder.variables.missingness`).
@@ -111,9 +116,11 @@ def fit(
     """
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
     check_missingness(missingness)
+    known = read_context(context)
     options = TableOptions.read(config, minutes=minutes, engine=engine)
     frame = frame_or_file(frame, missing)
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds, levels=levels)
+    schema = with_context(schema, known, table) if known else schema
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     stated = parse_rules(rules, schema)
@@ -136,6 +143,8 @@ def fit(
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
     if levels:
         arguments["levels"] = {str(name): list(order) for name, order in levels.items()}
+    if known:
+        arguments["context"] = known
     if missingness != "ignore":
         arguments["missingness"] = missingness
     if stated:
@@ -171,7 +180,8 @@ def reading(schema: Schema, rows: int) -> str:
         for word in ("number", "category", "date", "ordered")
         if counts[word]
     ]
-    left_out = f"; {len(schema.left_out)} left out" if schema.left_out else ""
+    left_out = f"; {len(schema.context)} of them context" if schema.context else ""
+    left_out += f"; {len(schema.left_out)} left out" if schema.left_out else ""
     columns = "1 column" if len(schema) == 1 else f"{len(schema)} columns"
     return f"reading {columns} of {rows:,} rows: {', '.join(kinds)}{left_out}"
 

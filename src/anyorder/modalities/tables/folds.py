@@ -55,7 +55,7 @@ def divide(options: TableOptions, schema: Schema, table: pd.DataFrame, seed: int
     # Members of a blend answer beside each other, which a network that reads an order cannot.
     alone = networks.of(options.network).reads_order
     minutes = options.training.minutes
-    hurried = minutes is not None and 60 * minutes < SECONDS_A_COLUMN * len(schema)
+    hurried = minutes is not None and 60 * minutes < SECONDS_A_COLUMN * len(schema.answered)
     if options.folds > 1 and FEWEST_ROWS <= len(table) < options.folds_below and not alone and not hurried:
         return _folds(options.folds, schema, table, seed)
     order = np.random.default_rng(seed).permutation(len(table))

@@ -45,6 +45,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
         growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
     heads = table.heads()
     sets, jobs = _sets(job), _jobs(job)
+    asked = len(job.schema.answered)
     if deadline is not None:
         growing = shown_within(PLANNED * seconds, len(job.folds.training[0]), jobs, growing)
     protocol = protocols.build(job.options.protocol)
@@ -52,7 +53,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
         return AnyOrderModel(table.encoding, network, own, protocol).eval()
 
-    with columns_bar(job.run.progress, "growing trees", len(heads), sets if folds > 1 else 1 + sets) as advance:
+    with columns_bar(job.run.progress, "growing trees", asked, sets if folds > 1 else 1 + sets) as advance:
         if folds > 1:
             clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []
@@ -85,7 +86,7 @@ def _sets(job: Job) -> int:
 
 def _jobs(job: Job) -> int:
     """How many sets of trees of one variable there are to grow; a trial counts for several."""
-    return (TRIAL_COST + (_sets(job) - 1 if len(job.folds) > 1 else _sets(job))) * len(job.schema)
+    return (TRIAL_COST + (_sets(job) - 1 if len(job.folds) > 1 else _sets(job))) * len(job.schema.answered)
 
 
 @dataclass(frozen=True)
@@ -179,6 +180,6 @@ def _soft(heads: Sequence[Head], blurs: Sequence[float]) -> list[Head]:
 
 
 def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
-    if codec.bend is None:
+    if codec.bend is None or codec.variable.context:
         return None
     return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))

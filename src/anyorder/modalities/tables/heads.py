@@ -13,6 +13,7 @@ from typing import Any
 from anyorder.errors import UserError
 from anyorder.heads import Bernoulli, Head, heads
 from anyorder.heads.bounded import Bounded
+from anyorder.heads.context import Context
 from anyorder.heads.ordinal import Ordinal
 from anyorder.heads.spiked import Spiked
 from anyorder.modalities.heads import built_head
@@ -37,7 +38,8 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         family = heads.get(described["name"])
         if family.wraps:
             raise UserError(
-                f"heads: {described['name']!r} is added where a column has atoms or bounds; name the head inside it"
+                f"heads: {described['name']!r} is added where a column has atoms or bounds, or is context; name the "
+                "head inside it"
             )
         _trial(family, described)
         if family.space not in _spaces(known):
@@ -52,6 +54,8 @@ def checked_heads(chosen: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def head_for(codec: Codec, components: int, chosen: Mapping[str, Any]) -> Head:
     """The head of one column: the one chosen for its kind, else the default. ``components``: of default mixtures."""
     variable = codec.variable
+    if variable.context:
+        return Context(len(variable.levels), tuple(codec.atoms))
     described = dict(chosen.get(variable.kind.value, {}))
     if not described or not _usable(described["name"], codec):
         # Times are a lattice of days or a line, and Bernoulli knows two levels: then the choice is meant for others.

@@ -21,7 +21,7 @@ MOST_SECONDS = 60.0
 def linear_member(job: Job, table: Encoded, stop: Callable[[], bool]) -> Member | None:
     """Regressions for every column; None where they would take too much of the time. ``stop`` tells of Ctrl-C."""
     heads = [linear_head(head) for head in table.heads()]
-    if all(head.levels == 1 for head in heads):
+    if all(head.levels == 1 for head in heads if head.size):
         return None  # columns of one value each have nothing to tell
     folds = len(job.folds)
     seconds = MOST_SECONDS if job.budget.whole is None else min(MOST_SECONDS, MOST_OF_BUDGET * job.budget.whole)

@@ -75,7 +75,7 @@ class Job:
     def budget(self) -> TimeBudget:
         """The time that is left."""
         minutes = self.options.training.minutes
-        weighing = SECONDS_A_QUESTION * asked_of(len(self.schema))
+        weighing = SECONDS_A_QUESTION * asked_of(len(self.schema.answered))
         return TimeBudget(self.run.began, None if minutes is None else 60 * minutes, weighing=weighing)
 
 
@@ -230,13 +230,14 @@ class Race:
         job, seed = self.job, self.job.run.seed + fold
         options = job.options
         rows, heads = table.training(fold), table.heads()
-        reals = sum(head.levels == 0 for head in heads)
+        asked = sum(head.levels == 0 for head in heads if head.size)
+        reals = sum(head.levels == 0 for head in heads) if asked else 0
         kind = networks.of(options.network)
         short = kind.for_short_tables if len(job.folds) > 1 else {}
         network = {**short, **kind.defaults(table.warp, reals), **options.network}
         model = AnyOrderModel.build(table.encoding, heads, network, protocols.build(options.protocol), seed=seed)
         model.network.prepare(rows.values, rows.observed)
-        learning, answering = _row_seconds(model, reals if network.get("expert") else 0)
+        learning, answering = _row_seconds(model, asked if network.get("expert") else 0)
         one = trainer(
             replace(job.run, seed=seed),
             model,
@@ -249,7 +250,7 @@ class Race:
             spent=0.0,
         )
         job.budget.before += one.progress.seconds
-        wide = (SECONDS_A_QUESTION + 3 * answering) * asked_of(len(job.schema))
+        wide = (SECONDS_A_QUESTION + 3 * answering) * asked_of(len(job.schema.answered))
         job.budget.weighing = max(job.budget.weighing, wide)
         return one
 
@@ -279,7 +280,10 @@ def _masking(described: Mapping[str, Any], model: AnyOrderModel, rows: Rows) -> 
 
 
 def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
-    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table."""
+    """A masking as a table's user writes it: targets by column name, patterns of missing cells from the table.
+
+    In a table with context it speaks of the other columns alone, in their order.
+    """
     if isinstance(masking, list | tuple):
         return [_about_columns(part, schema, rows) for part in masking]
     if not isinstance(masking, Mapping):
@@ -287,9 +291,9 @@ def _about_columns(masking: Any, schema: Schema, rows: Rows) -> Any:
     described = {name: _about_columns(value, schema, rows) for name, value in masking.items()}
     if described.get("name") == Targets.name:
         columns = described.get("targets", ())
-        described["targets"] = [schema.index(c) if isinstance(c, str) else c for c in columns]
+        described["targets"] = [schema.answered.index(schema.asked(c)) if isinstance(c, str) else c for c in columns]
     if described.get("name") == Observed.name and "patterns" not in described:
-        return describe(Observed.from_observed(rows.observed))
+        return describe(Observed.from_observed(rows.observed[:, list(schema.answered)]))
     return described
 
 

@@ -21,8 +21,8 @@ def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[
     """Regressions of all columns, within so many seconds; ``stop`` tells of Ctrl-C."""
     deadline = None if math.isinf(seconds) else time.monotonic() + seconds
     heads = [linear_head(head) for head in table.heads()]
-    folds = range(len(job.folds))
-    with columns_bar(job.run.progress, "boosting regressions", len(heads)) as advance:
+    folds, asked = range(len(job.folds)), len(job.schema.answered)
+    with columns_bar(job.run.progress, "boosting regressions", asked) as advance:
         networks = fit_regressions(
             heads,
             layout_of(table.encoding.schema, heads),
@@ -30,7 +30,7 @@ def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[
             [table.training(fold) for fold in folds],
             [table.held_out(fold) for fold in folds],
             seed=job.run.seed,
-            clock=Clock(len(heads), deadline, stop),
+            clock=Clock(asked, deadline, stop),
             advance=advance,
             units=[codec.measure if codec.bend and codec.bend.bends else None for codec in table.encoding.codecs],
         )

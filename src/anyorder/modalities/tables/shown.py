@@ -28,8 +28,16 @@ def model_html(everything: Conditional, card: Mapping[str, Any]) -> str:
     """``everything``: the model's answers without evidence, whose marginals are drawn."""
     schema = everything.model.schema
     columns = [variable for variable in schema.variables if not variable.indicates]
-    answers = everything.answers(*(variable.name for variable in columns[:MOST_COLUMNS]))
-    lines = [[name, _kind(answer.variable), _values(answer), _chart(answer)] for name, answer in answers.items()]
+    shown_columns = columns[:MOST_COLUMNS]
+    answers: dict[str, Answer] = {}
+    if not schema.context:  # without it, nothing can be asked
+        answers = everything.answers(*(variable.name for variable in shown_columns))
+    lines = [
+        [one.name, _kind(one), _values(answers[one.name]), _chart(answers[one.name])]
+        if answers
+        else [one.name, _kind(one), _role(one), ""]
+        for one in shown_columns
+    ]
     rows = card.get("data", {}).get("rows")
     title = f"A model of {len(columns)} columns" + (f", fitted to {rows} rows" if rows is not None else "")
     more = [html.remark(f"and {len(columns) - MOST_COLUMNS} columns more")] if len(columns) > MOST_COLUMNS else []
@@ -40,6 +48,12 @@ def model_html(everything: Conditional, card: Mapping[str, Any]) -> str:
         *(html.remark(line) for line in _facts(schema, card)),
         *_question(answers),
     )
+
+
+def _role(variable: Variable) -> str:
+    if not variable.context:
+        return "asked given the context"
+    return "context: may be unknown" if variable.optional else "context: always known"
 
 
 def _kind(variable: Variable) -> str:

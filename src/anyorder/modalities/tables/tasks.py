@@ -212,7 +212,7 @@ class TableTasks(TableQuestions):
 
     def _others(self, frame: Any, column: str, unseen: Unseen) -> RowConditionals:
         """What the other columns say, row by row."""
-        self.schema.index(column)
+        self.schema.asked(column)
         frame = frame_or_file(frame, self.schema.missing)
         table = as_pandas(frame)
         return RowConditionals(self.core, table.drop(columns=column, errors="ignore"), unseen, like=frame)

@@ -182,7 +182,7 @@ def _judged(core: AnyOrderModel, values: np.ndarray, observed: np.ndarray, seed:
     rng = np.random.default_rng(seed + 2)
     repeats = max(1, QUESTIONS // len(values))
     values, observed = np.repeat(values, repeats, axis=0), np.repeat(observed, repeats, axis=0)
-    known = random_known(observed, rng)
+    known = random_known(observed, rng, core.schema.context)
     scores = score_hidden_cells(core, values, known, observed & ~known)
     row = scores.row // repeats
     total = np.bincount(row, weights=scores.log_prob, minlength=len(values) // repeats)

@@ -65,15 +65,20 @@ class Readout(nn.Module):
     def __init__(self, layout: Layout, width: int) -> None:
         super().__init__()
         self.group: Tensor
-        self.register_buffer("group", torch.tensor(layout.groups), persistent=False)
-        count = max(layout.groups) + 1
+        # Only groups that are answered have a map; context may read any, since nobody looks at what it says.
+        kept = sorted({layout.groups[variable] for variable in layout.answered})
+        place = {group: number for number, group in enumerate(kept)}
+        groups = torch.tensor([place.get(group, 0) for group in layout.groups])
+        self.register_buffer("group", groups, persistent=False)
+        self.answered = list(layout.answered)
+        count = len(kept)
         self.weight = nn.Parameter(torch.randn(count, width, layout.width) * 0.02)
         self.bias = nn.Parameter(torch.zeros(count, layout.width))
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         """Start each group at its head's broad distribution."""
         with torch.no_grad():
-            self.bias[self.group] = starts.to(self.bias)
+            self.bias[self.group[self.answered]] = starts[self.answered].to(self.bias)
 
     def forward(
         self, trunk: Float[Tensor, "batch steps trunk"], variable: Int[Tensor, "batch steps"]

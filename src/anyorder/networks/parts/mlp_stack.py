@@ -31,7 +31,7 @@ class MLPStack(Stack):
     def __init__(self, networks: Sequence[ResidualMLP]) -> None:
         self.first, self.count = networks[0], len(networks)
         weight, self.enter_bias = _stacked([one.enter for one in networks])
-        reals = int(self.first.real.sum()) if self.first.expert else 0
+        reals = int(self.first.guessed.sum()) if self.first.expert else 0
         sizes = [self.first.slots, self.first.layout.variables, reals, reals]
         # The inputs that differ from row to row: the values, and where the experts expect the others. The rest, the
         # bits and how sure the experts are, depends on what is known alone.
@@ -52,7 +52,9 @@ class MLPStack(Stack):
             self.mean = torch.stack([one.mean for one in networks])
             self.covariance = torch.stack([one.covariance for one in networks])
             self.reals = self.first.real.nonzero()[:, 0]
-            self.number = {variable: number for number, variable in enumerate(self.reals.tolist())}
+            guessed = self.first.guessed.nonzero()[:, 0]
+            self.spoken = self.first.guessed[self.reals].nonzero()[:, 0]  # which of them the experts speak of
+            self.number = {variable: number for number, variable in enumerate(guessed.tolist())}
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
         hidden, expert = self._hidden(values.expand(self.count, -1, -1), known)
@@ -97,8 +99,9 @@ class MLPStack(Stack):
         expert = None
         if first.expert:
             told = known[self.reals]
-            expert = moments_of_one_set(self.mean, self.covariance, values[..., self.reals], told)
-            location, deviation = expert
+            moments = moments_of_one_set(self.mean, self.covariance, values[..., self.reals], told)
+            location, deviation = expert = moments[0][..., self.spoken], moments[1][..., self.spoken]
+            told = told[self.spoken]
             inputs = torch.cat([inputs, location.to(dtype)], dim=2)
             unsure = deviation.where(~told, 0.0).to(dtype)
             said = torch.cat([said, unsure], dim=2)

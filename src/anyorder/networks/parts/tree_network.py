@@ -87,7 +87,7 @@ class TreeNetwork(MaskNetwork):
     ) -> Float[Tensor, "batch variables width"]:
         features = np.zeros((*values.shape, self.layout.width))
         inputs, unknown = with_count(_inputs(values, known)), ~known.cpu().numpy()
-        for variable in range(self.layout.variables):
+        for variable in self.layout.answered:
             rows = np.flatnonzero(unknown[:, variable])
             if len(rows):
                 features[rows, variable] = self.answered(inputs[rows], variable)
@@ -142,7 +142,8 @@ class TreeStack(Stack):
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
         inputs = with_count(_inputs(values, known))
         blocks = [np.zeros((*values.shape, one.layout.width)) for one in self.networks]
-        for variable in np.flatnonzero(~known.cpu().numpy()).tolist():
+        unknown = set(np.flatnonzero(~known.cpu().numpy()).tolist())
+        for variable in sorted(unknown.intersection(self.networks[0].layout.answered)):
             for block, found in zip(blocks, self._answers(inputs, variable), strict=True):
                 block[:, variable] = found
         return [torch.from_numpy(block).to(values) for block in blocks]

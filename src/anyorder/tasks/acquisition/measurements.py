@@ -32,21 +32,21 @@ class Measurements:
         groups: Mapping[str, Sequence[str]] | None = None,
         costs: Mapping[str, Any] | None = None,
     ) -> Measurements:
-        """All columns but the targets, unless said otherwise; those of a group only together."""
+        """All columns but the targets and context, unless said otherwise; those of a group only together."""
         found: dict[str, Group] = {}
         for name, members in (groups or {}).items():
             if isinstance(members, str) or not members:
                 raise UserError(f"the group {name!r} needs a list of columns, got {members!r}")
-            found[str(name)] = tuple(dict.fromkeys(schema.index(member) for member in members))
+            found[str(name)] = tuple(dict.fromkeys(schema.asked(member) for member in members))
         grouped = {index for members in found.values() for index in members}
         for index, variable in enumerate(schema.variables):
-            if index not in grouped and not variable.indicates:
+            if index not in grouped and not variable.indicates and not variable.context:
                 if variable.name in found:
                     raise UserError(
                         f"the group {variable.name!r} has the name of a column that is not in it; rename the group"
                     )
                 found[variable.name] = (index,)
-        targets = {schema.index(name) for name in about}
+        targets = {schema.asked(name) for name in about}
         for name in groups or {}:
             if targets & set(found[str(name)]):
                 raise UserError(
@@ -56,7 +56,7 @@ class Measurements:
         if candidates is not None:
             for name in candidates:
                 if name not in found:
-                    schema.index(name)  # a column that does not exist is the likelier mistake
+                    schema.asked(name)  # a column that does not exist, or is context, is the likelier mistake
                     raise UserError(f"{name!r} cannot be a candidate: it is a target, or measured in a group only")
             found = {name: found[name] for name in dict.fromkeys(candidates)}
         if costs is not None and not isinstance(costs, Mapping):

@@ -88,20 +88,24 @@ def compress_table(model: AnyOrderModel, frame: Any) -> bytes:
     blobs: list[bytes] = []
     values: dict[str, np.ndarray] = {}
     indices: dict[str, np.ndarray] = {}
+    context: dict[str, np.ndarray] = {}
     checksum = _checksum(len(table))
     for number, name in enumerate(names):
         dictionary, entry = _read(model, name, table.iloc[:, number])
         index = dictionary.index[entry]
         coded = index >= 0
+        if name in model.schema.context_names:  # no distribution to code it by: kept aside, and then evidence
+            values[name], context[name] = dictionary.values, index
+            coded = np.zeros_like(coded)
         # What the coder will not tell: cells that cannot be read, and which of several cells of one value.
         twin = entry[coded] - dictionary.first[index[coded]]
         aside = np.where(coded, -1, entry) if not coded.all() else entry[:0]
         blobs += [write_cells(dictionary.cells, name), _packed(twin if twin.any() else twin[:0]), _packed(aside)]
         checksum = _checksum(entry, checksum)
-        if len(dictionary.values):
+        if len(dictionary.values) and name not in context:
             values[name], indices[name] = dictionary.values, index
     writer = Writer()
-    _code(model, values, indices, len(table), writer)
+    _code(model, values, indices, context, len(table), writer)
     facts: dict[str, Any] = {"rows": len(table), "columns": labels}  # JSON keeps texts and whole numbers apart
     if dialect := Dialect.of(frame).facts():
         facts["dialect"] = dialect  # earlier releases do not look at it
@@ -123,17 +127,23 @@ def _decompressed(model: AnyOrderModel, sealed: Sealed) -> pd.DataFrame:
     dictionaries: dict[str, Dictionary] = {}
     entries: dict[str, np.ndarray] = {}
     indices: dict[str, np.ndarray] = {}
+    context: dict[str, np.ndarray] = {}
     for name, cells, aside in zip(names, sealed.blobs[::3], sealed.blobs[2::3], strict=True):
         dictionaries[name], _ = Dictionary.of(model, name, read_cells(cells, rows))
         # Which cells are coded is known beforehand; the reader tells what they are. Zeros take no memory until they are
         # overwritten, and decoding stops soon where the number of rows is a false one.
         entries[name] = _array(aside) if aside else np.zeros(rows, dtype=np.int64)
-        if len(dictionaries[name].values):
+        if name in model.schema.context_names and aside:
+            entry = entries[name]
+            if len(entry) != rows or (rows and not 0 <= entry.min() <= entry.max() < len(dictionaries[name].cells)):
+                raise UserError(f"the column {name!r:.80} does not say what is in each of {rows} rows")
+            context[name] = dictionaries[name].index[entry]
+        elif len(dictionaries[name].values):
             indices[name] = np.where(entries[name] < 0, 0, -1) if aside else np.zeros(rows, dtype=np.int64)
         elif not aside and rows:
             raise UserError(f"the column {name!r:.80} has {rows} rows and nothing that says what is in them")
-    values = {name: dictionaries[name].values for name in indices}
-    _code(model, values, indices, rows, Reader(sealed.stream))
+    values = {name: dictionaries[name].values for name in (*indices, *context)}
+    _code(model, values, indices, context, rows, Reader(sealed.stream))
     checksum, columns = _checksum(rows), {}
     for name, twin in zip(names, sealed.blobs[1::3], strict=True):
         dictionary, entry = dictionaries[name], entries[name]
@@ -166,11 +176,15 @@ def _code(
     model: AnyOrderModel,
     values: dict[str, Float[np.ndarray, " distinct"]],
     indices: dict[str, Int[np.ndarray, " rows"]],
+    context: dict[str, Int[np.ndarray, " rows"]],
     rows: int,
     stream: Stream,
 ) -> None:
-    """Take the indices of all cells (or fill them in, where they are not -1), so many rows at a time."""
-    variables = {model.schema.index(name): name for name in values}
+    """Take the indices of all cells (or fill them in, where they are not -1), so many rows at a time.
+
+    Those of ``context`` are evidence for the others, where they are not -1.
+    """
+    variables = {model.schema.index(name): name for name in indices}
     for start in range(0, rows, ROWS):
         part = slice(start, min(start + ROWS, rows))
         size = part.stop - start
@@ -178,7 +192,13 @@ def _code(
         for variable, name in variables.items():
             asked[:, variable] = indices[name][part] >= 0
         parts = {variable: indices[name][part] for variable, name in variables.items()}
-        _walk(model, {variable: values[name] for variable, name in variables.items()}, parts, asked, stream)
+        given, known = np.zeros(asked.shape), np.zeros_like(asked)
+        for name, index in context.items():
+            variable, own = model.schema.index(name), index[part]
+            known[:, variable] = own >= 0
+            given[own >= 0, variable] = values[name][own[own >= 0]]
+        evidence = (torch.from_numpy(given).float(), torch.from_numpy(known))
+        _walk(model, {variable: values[name] for variable, name in variables.items()}, parts, asked, evidence, stream)
 
 
 @torch.no_grad()
@@ -187,11 +207,13 @@ def _walk(
     values: dict[int, Float[np.ndarray, " distinct"]],
     indices: dict[int, Int[np.ndarray, " rows"]],
     asked: Bool[np.ndarray, "rows variables"],
+    evidence: tuple[Float[Tensor, "rows variables"], Bool[Tensor, "rows variables"]],
     stream: Stream,
 ) -> None:
-    chain = core.chain(Query.marginal(torch.from_numpy(asked)), torch.Generator().manual_seed(0))
+    given, known = evidence
+    chain = core.chain(Query(known, torch.from_numpy(asked)), torch.Generator().manual_seed(0))
     with torch_threads(1):
-        walk = core.network.walk(torch.zeros(asked.shape), chain)
+        walk = core.network.walk(given, chain)
         for step in range(chain.steps):
             target = chain.order[:, step]
             decoded = torch.zeros(len(asked))

@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float
 from anyorder.model import AnyOrderModel
 from anyorder.support.threads import answering
 from anyorder.tasks.unseen_rows import Judge
+from anyorder.variables.context import context_mask
 
 MOST_COLUMNS = 40
 CELLS = 300_000  # rows times the square of columns
@@ -94,7 +95,10 @@ def rows_for(columns: int) -> int:
 def dependence(
     model: AnyOrderModel, frame: pd.DataFrame, judges: Sequence[Judge], columns: Sequence[str]
 ) -> Dependence:
-    """The information between each two of the columns, by what the judges say of rows that are new to them."""
+    """The information between each two of the columns, by what the judges say of rows that are new to them.
+
+    Context is given.
+    """
     values, observed = model.encoding.encode(frame)
     which = [model.schema.index(name) for name in columns]
     size = len(which)
@@ -103,11 +107,13 @@ def dependence(
         if not len(rows):
             continue
         given, known = torch.as_tensor(values[rows]), observed[rows][:, which]
-        before = _nats(part, given, torch.zeros(given.shape, dtype=torch.bool))[:, which]
+        # Context is known throughout: then it is the information beyond what that tells.
+        always = torch.as_tensor(observed[rows] & context_mask(model.schema))
+        before = _nats(part, given, always)[:, which]
         at_once = max(1, AT_ONCE // len(rows))
         for start in range(0, size, at_once):
             block = range(start, min(start + at_once, size))
-            told = torch.zeros((len(block), *given.shape), dtype=torch.bool)
+            told = always.repeat(len(block), 1).view(len(block), *given.shape)
             own = given.repeat(len(block), 1).view(told.shape)
             others = own.clone()
             for number, column in enumerate(block):

@@ -47,14 +47,16 @@ class JudgedCells:
 @answering
 @torch.no_grad()
 def judge_cells(model: AnyOrderModel, frame: pd.DataFrame, judges: Sequence[Judge]) -> JudgedCells:
-    """Judge every known cell of the columns of the table; a column's indicator of missing cells is no such column."""
+    """Judge every known cell of the columns of the table; neither a column's
+    indicator of missing cells nor context is such a column.
+    """
     values, observed = model.encoding.encode(frame)
     log_det = model.encoding.log_det(values)
     found = JudgedCells(*(np.full(values.shape, np.nan) for _ in range(5)))
     for part, rows in judges:
         for variable, codec in enumerate(model.encoding.codecs):
             here = rows[observed[rows, variable]]
-            if codec.variable.indicates or not len(here):
+            if codec.variable.indicates or codec.variable.context or not len(here):
                 continue
             known = observed[here].copy()
             known[:, variable] = False

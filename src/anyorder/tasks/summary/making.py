@@ -39,7 +39,8 @@ def summarise(
     none, ``unjudged`` says why. ``files``: the names by which commands call the model and the table. ``given``: the
     model, asked with evidence, where it has rules.
     """
-    columns = [variable.name for variable in model.schema.variables if not variable.indicates]
+    schema = model.schema
+    columns = [schema.names[index] for index in schema.answered if not schema.variables[index].indicates]
     some = taken(judges, int(np.clip(CELLS // len(columns), FEWEST_ROWS, MOST_ROWS)), seed)
     cells = judge_cells(model, frame, some)
     predicted = predictions(model.schema, cells)

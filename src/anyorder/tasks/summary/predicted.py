@@ -49,9 +49,11 @@ class Predicted:
 
 
 def predictions(schema: Schema, cells: JudgedCells) -> list[Predicted]:
-    """What is said of every column, in the order of the table."""
+    """What is said of every column that can be asked for, in the order of the table."""
     return [
-        _predicted(variable, cells, index) for index, variable in enumerate(schema.variables) if not variable.indicates
+        _predicted(variable, cells, index)
+        for index, variable in enumerate(schema.variables)
+        if not variable.indicates and not variable.context
     ]
 
 

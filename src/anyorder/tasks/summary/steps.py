@@ -54,12 +54,14 @@ def next_steps(
 ) -> list[Step]:
     """Commands about the column of which most is known but not all, and what tells about it."""
     schema = model.schema
-    names = [variable.name for variable in schema.variables if not variable.indicates]
+    names = [schema.names[index] for index in schema.answered if not schema.variables[index].indicates]
+    needed = [name for name in schema.context_names if not schema[name].optional]
     target = next(iter(worth_asking(predicted, schema)), names[-1])
     near = depends.about(target) if target in depends.columns else []
     others = [*near, *(name for name in names if name != target and name not in near)]
     values, observed = model.encoding.encode(frame)
-    evidence = _evidence(model, frame, values, observed, others[: min(len(near) or 1, MOST_EVIDENCE)], given)
+    beside = others[: min(len(near) or 1, MOST_EVIDENCE)]
+    evidence = _evidence(model, frame, values, observed, [*needed, *beside][: max(len(needed), MOST_EVIDENCE)], given)
     program, table = f"anyorder {{}} {shlex.quote(files.model)}", shlex.quote(files.table)
     found = [_asked(schema, program, target, evidence, given)]
     holes = int((~observed[:, [schema.index(name) for name in names]]).sum())
@@ -68,14 +70,14 @@ def next_steps(
         found.append(Step(f"{program.format('fill')} {table} -o {shlex.quote(_filled(files.table))}", told))
     else:
         found.append(_event(schema, program, target, evidence, given))
-    if len(names) > 1:
+    if len(names) > 1 and not needed:
         about = shlex.quote(write_names([target]))
         found.append(
             Step(f"{program.format('next')} --about {about}", f"what to measure first to learn about {target}")
         )
     spare = [
         Step(f"{program.format('anomalies')} {table}", "the cells that do not fit the rest of their rows"),
-        Step(f"{program.format('sample')} -n 10", "ten new rows"),
+        *([] if needed else [Step(f"{program.format('sample')} -n 10", "ten new rows")]),
     ]
     whole = [step for step in found if step is not None]
     return [*whole, *spare][:STEPS]
@@ -91,7 +93,7 @@ def _asked(schema: Schema, program: str, target: str, evidence: Mapping[str, str
 
 def _event(schema: Schema, program: str, target: str, evidence: Mapping[str, str], given: Given) -> Step | None:
     """How probable the likeliest level, or more than usual, is."""
-    variable, answer = schema[target], given({})[target]
+    variable, answer = schema[target], given(evidence if schema.context else {})[target]
     if variable.levels:
         value = level_text(variable, int(np.argmax(list(answer.probs().values()))))
         told = f"how probable {target} = {value} is then"

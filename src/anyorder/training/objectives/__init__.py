@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from anyorder.masking import Masking
+from anyorder.masking import KnownContext, Masking
 from anyorder.model import AnyOrderModel
 from anyorder.support.registry import Registry
 from anyorder.training.objectives.base import Beside, Drawn, Objective, Scores
@@ -19,8 +19,11 @@ objectives: Registry[Objective] = Registry("anyorder.training.objectives", Objec
 def objective_for(model: AnyOrderModel, masking: Masking, /, name: str = "auto", **options: Any) -> Objective:
     """The named objective under the model's own protocol; ``auto`` is the network's own, by stages if masks have them.
 
-    A network that has no other wish than ``parallel`` gains from the transition probabilities that a mode knows.
+    A network that has no other wish than ``parallel`` gains from the transition probabilities that a mode knows. Where
+    the model has context, the masking is about the other variables.
     """
+    if model.schema.context and not masking.always_known:
+        masking = KnownContext(masking, model.schema.context)
     if name == "auto":
         name = model.network.objective
         if masking.staged and name == Parallel.name:

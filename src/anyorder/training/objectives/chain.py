@@ -10,7 +10,7 @@ from torch import Tensor
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
-from anyorder.query import Chain
+from anyorder.query import Chain, Query
 from anyorder.training.objectives.base import Drawn, Objective, Scores
 
 
@@ -30,7 +30,7 @@ class Along(Drawn):
 
 @dataclass(frozen=True)
 class WholeChain(Objective):
-    """Every step of the chain, evidence part and asked part both counted.
+    """Every step of the chain, evidence part and asked part both counted, but no context.
 
     Each step of a drawn chain is walked once, so there is nothing to reweight.
     """
@@ -43,5 +43,16 @@ class WholeChain(Objective):
 
     def draw(self, model: AnyOrderModel, values: Tensor, observed: Tensor, generator: torch.Generator) -> Along:
         query = self.masking.draw_for(values, generator).among(observed)
-        chain = self.protocol.chain(query, generator).whole()
+        if context := self.masking.always_known:
+            chain = self._after_context(query, context, generator)
+        else:
+            chain = self.protocol.chain(query, generator).whole()
         return Along(chain.counted.to(values.dtype), chain)
+
+    def _after_context(self, query: Query, context: tuple[int, ...], generator: torch.Generator) -> Chain:
+        """The context is read first and does not count; then evidence and asked do."""
+        first = torch.zeros_like(query.evidence)
+        first[:, list(context)] = True
+        path = self.protocol.chain(Query(query.evidence & ~first, query.asked), generator).whole()
+        known = Query(query.evidence & first, torch.zeros_like(first))
+        return Chain(self.protocol.chain(known, generator).prefix, path.order, query.variables)

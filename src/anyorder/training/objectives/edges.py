@@ -32,8 +32,9 @@ class Edges(Objective):
         paired = bool(model.schema.pairs)
         drawn = induced.draw(batch, variables, generator, None if complete or paired else observed)
         known = drawn.known
-        if complete and not paired and self.masking == Cardinality() and isinstance(self.protocol, Canonical):
-            weight = edge_weights(known, self.protocol).to(values.dtype)
+        cardinal, context = self.masking.beyond_context == Cardinality(), self.masking.always_known
+        if complete and not paired and cardinal and isinstance(self.protocol, Canonical):
+            weight = edge_weights(known, self.protocol, context).to(values.dtype)
         else:
             weight = torch.zeros_like(values)
             row = (drawn.next >= 0).nonzero()[:, 0]

@@ -29,7 +29,7 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import with_count
 from anyorder.query import random_subset
 from anyorder.training.rows import Rows
-from anyorder.training.trees.options import MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
+from anyorder.training.trees.options import MOST_INPUTS, MOST_SHOWN, TRIAL_COST, Clock, TreeOptions
 from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
@@ -84,10 +84,16 @@ def grow_trial_trees(
         known = like.plans[job.index] if like else ()
         return job.trial(held_out, [plan.least_rows if plan.rounds else options.smooth for plan in known])
 
-    grown = one_after_another(trial, jobs, advance)
-    questions, trees = [job.questions for job in jobs], [own for own, _ in grown]
-    network = _network(heads, layout, jobs, questions, trees)
-    return TrialTrees(list(heads), network, questions, trees, [plans for _, plans in grown])
+    done = iter(zip(jobs, one_after_another(trial, jobs, advance), strict=True))
+    questions: list[list[Split]] = []
+    trees: list[list[TreeArrays]] = []
+    plans: list[list[Plan]] = []
+    for head in heads:  # context has none of them
+        job, grown = next(done) if head.size else (None, ([], []))
+        questions.append(job.questions if job else [])
+        trees.append(grown[0])
+        plans.append(grown[1])
+    return TrialTrees(list(heads), _network(heads, layout, jobs, questions, trees), questions, trees, plans)
 
 
 def grow_trees(
@@ -109,13 +115,14 @@ def grow_trees(
     """
     jobs = _jobs(heads, layout, nominal, rows, options, seed, clock)
     grown = one_after_another(lambda job: job.grown(plans[job.index]), jobs, advance)
-    questions = [job.questions for job in jobs]
-    trees = []
-    for index, own in enumerate(grown):
+    questions: list[list[Split]] = [[] for _ in heads]
+    trees: list[list[TreeArrays]] = [[] for _ in heads]
+    for job, own in zip(jobs, grown, strict=True):
+        questions[job.index] = job.questions
         if own is None and instead is not None:
-            questions[index] = instead.questions[index]
-            own = instead.trees[index]
-        trees.append([TreeArrays.none()] * len(questions[index]) if own is None else own)
+            questions[job.index] = instead.questions[job.index]
+            own = instead.trees[job.index]
+        trees[job.index] = [TreeArrays.none()] * len(questions[job.index]) if own is None else own
     return _network(heads, layout, jobs, questions, trees)
 
 
@@ -136,7 +143,7 @@ def _jobs(
 ) -> list[_Job]:
     lightgbm()
     columns = [index for index, flag in enumerate(nominal) if flag]
-    return [_Job(head, index, layout.partners, columns, rows, options, seed, clock) for index, head in enumerate(heads)]
+    return [_Job(heads[index], index, layout, columns, rows, options, seed, clock) for index in layout.answered]
 
 
 def one_after_another(work: Callable[[J], T], jobs: Sequence[J], advance: Callable[[], None]) -> list[T]:
@@ -165,11 +172,11 @@ def _network(
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One variable to grow trees for. ``partners``: as in the layout."""
+    """One variable to grow trees for."""
 
     head: Head
     index: int
-    partners: tuple[int, ...]
+    layout: Layout
     nominal: list[int]
     rows: Rows
     options: TreeOptions
@@ -347,19 +354,22 @@ class _Job:
     ) -> tuple[Float[np.ndarray, "cells variables"], Int[np.ndarray, " cells"], int]:
         """Known cells of the variable beside random subsets of their rows; their classes; how often each is shown."""
         observed = rows.observed.cpu().numpy()
-        shown = min(shown, MOST_SHOWN // observed.shape[1])
+        asked = len(self.layout.answered)
+        shown = min(shown, MOST_SHOWN // asked, MOST_INPUTS // observed.shape[1])
         target, _ = self._targets(rows)
         sources = np.flatnonzero(observed[:, self.index])
-        repeats = int(np.clip(shown // max(len(sources), 1), 1, self.options.most_repeats))
+        most = self.options.most_repeats if asked > 1 else 1  # beside context alone, a cell is always shown the same
+        repeats = int(np.clip(shown // max(len(sources), 1), 1, most))
         if len(sources) > shown:
             chosen = np.sort(generator.choice(len(sources), shown, replace=False))
             sources, target = sources[chosen], target[chosen]
         sources, target = np.repeat(sources, repeats), np.repeat(target, repeats)
-        chosen = random_subsets(len(sources), observed.shape[1], generator)
+        chosen = beside_context(self.layout, random_subsets(len(sources), asked, generator))
         chosen[:, self.index] = False
-        if self.partners and self.partners[self.index] >= 0:  # a column and its own indicator never see each other
-            chosen[:, self.partners[self.index]] = False
-        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[sources]), self.partners).numpy()
+        partners = self.layout.partners
+        if partners and partners[self.index] >= 0:  # a column and its own indicator never see each other
+            chosen[:, partners[self.index]] = False
+        known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[sources]), partners).numpy()
         values = rows.values.cpu().numpy().astype(np.float64)[sources]
         return with_count(np.where(known, values, np.nan)), target, repeats
 
@@ -368,6 +378,15 @@ def random_subsets(rows: int, variables: int, generator: np.random.Generator) ->
     """Subsets whose size is uniform on 0..variables, and which are uniform given their size."""
     size = torch.from_numpy(generator.integers(0, variables + 1, size=rows))
     return random_subset(torch.ones(rows, variables, dtype=torch.bool), size, generator).numpy()
+
+
+def beside_context(layout: Layout, chosen: Bool[np.ndarray, "rows answered"]) -> Bool[np.ndarray, "rows variables"]:
+    """Sets of the variables that can be asked for, as sets of all variables: with the context in each."""
+    if len(layout.answered) == layout.variables:
+        return chosen
+    whole = np.ones((len(chosen), layout.variables), dtype=bool)
+    whole[:, list(layout.answered)] = chosen
+    return whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from anyorder.support.checks import check_fields
 from anyorder.support.threads import most_threads, usual_threads
 
-MOST_SHOWN = 200_000  # cells of a variable times columns: wide tables are learnt from fewer repetitions
+MOST_SHOWN = 200_000  # cells of a variable times columns to grow for: wide tables are learnt from fewer repetitions
+MOST_INPUTS = 600_000  # cells of a variable times all columns, context too
 
 
 @dataclass(frozen=True)

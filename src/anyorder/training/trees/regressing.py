@@ -116,7 +116,8 @@ def fit_regressions(
         _Job(head, index, layout.partners, columns, training, held_out, seed, clock, own)
         for index, (head, own) in enumerate(zip(heads, units or [None] * len(heads), strict=True))
     ]
-    fitted = one_after_another(lambda job: job.fitted(), jobs, advance)
+    done = iter(one_after_another(lambda job: job.fitted(), [jobs[index] for index in layout.answered], advance))
+    fitted = [next(done) if head.size else [_Regression()] * len(training) for head in heads]
     return [_network(heads, layout, rows, [own[fold] for own in fitted]) for fold, rows in enumerate(training)]
 
 
@@ -126,7 +127,8 @@ def _network(heads: Sequence[Head], layout: Layout, rows: Rows, regressions: Seq
     if any(own.bend is not None for own in regressions):
         widths["bend"] = (2, KNOTS)
     laws = {name: torch.zeros(layout.variables, *width, dtype=torch.float64) for name, width in widths.items()}
-    for variable, (head, own) in enumerate(zip(heads, regressions, strict=True)):
+    for variable in layout.answered:
+        head, own = heads[variable], regressions[variable]
         logits = marginal_logits(head, rows.values[rows.observed[:, variable], variable])
         laws["marginal"][variable, : len(logits)] = logits
         laws["start"][variable] = torch.tensor(own.start, dtype=torch.float64)

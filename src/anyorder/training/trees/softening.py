@@ -18,7 +18,7 @@ from anyorder.heads import Head
 from anyorder.heads.bank import HeadBank
 from anyorder.model import AnyOrderModel
 from anyorder.training.rows import Rows
-from anyorder.training.trees.growing import random_subsets
+from anyorder.training.trees.growing import beside_context, random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 
 BLURS = (0.0, 0.25, 0.5, 1.0)
@@ -40,7 +40,9 @@ def chosen_blurs(models: Sequence[AnyOrderModel], held_out: Sequence[Rows], seed
         if not len(rows):
             continue
         partners = model.encoding.schema.partners
-        subsets = torch.as_tensor(random_subsets(QUESTIONS, variables, np.random.default_rng([seed, 11])))
+        layout = model.network.layout
+        some = random_subsets(QUESTIONS, len(layout.answered), np.random.default_rng([seed, 11]))
+        subsets = torch.as_tensor(beside_context(layout, some))
         asked = rows.take(torch.arange(QUESTIONS) % len(rows))
         known = recorded(subsets, asked.observed, partners)
         wanted = asked.observed & allowed_targets(subsets, partners)

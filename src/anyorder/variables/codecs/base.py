@@ -43,6 +43,7 @@ from anyorder.variables.warp import Warp
 DIGITS = 9  # after the point, which every step that is recognised has
 BESIDE = 0.1  # of the range seen: what exceeds it by less is nothing to speak of
 MANY = 16  # values from which on a column is quicker than one after the other
+SKETCH = 300  # cells of a column of the context that its bend is fitted to
 
 WarpName = Literal["normal_scores", "standard"]
 
@@ -359,10 +360,13 @@ def fitted_warp(
     warp: WarpName,
     step: float | None = None,
     bounds: tuple[float | None, float | None] = (None, None),
+    *,
+    context: bool = False,
 ) -> Warp:
     """The warp of that name for these values; a shift where they do not vary.
 
-    ``step``: their spacing, if known; ``bounds``: where a line is cut.
+    ``step``: their spacing, if known; ``bounds``: where a line is cut. Values of ``context`` only have to come to about
+    unit scale, since no density is made of them: some of their order statistics tell enough.
     """
     location = float(values.mean()) if len(values) else 0.0
     scale = deviation(values)
@@ -370,7 +374,10 @@ def fitted_warp(
         return Warp.affine(location, step or 1.0)
     if warp == "standard":
         return Warp.standard(values, location, scale)
-    return Warp.normal_scores(values, minimum_scale=step or rounding_step(values), bounds=bounds)
+    step = step or rounding_step(values)
+    if context and len(values) > SKETCH:
+        values = np.sort(values)[np.linspace(0, len(values) - 1, SKETCH).round().astype(np.int64)]
+    return Warp.normal_scores(values, minimum_scale=step, bounds=bounds)
 
 
 def deviation(values: Numbers) -> float:

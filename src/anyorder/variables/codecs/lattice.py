@@ -61,7 +61,7 @@ class LatticeCodec(Codec):
         missing = unknown_cells(column, variable, marks)
         known = cls(variable, Warp.affine(0.0, 1.0), 0, 0)._numbers(column, missing)[~missing]
         start, stop = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-        return cls(variable, fitted_warp(known, warp, step=1.0), start, stop)
+        return cls(variable, fitted_warp(known, warp, step=1.0, context=variable.context), start, stop)
 
     def _numbers(self, column: Series, missing: Mask, *, between: bool = False) -> Numbers:
         name = self.variable.name

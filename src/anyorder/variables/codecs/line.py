@@ -63,7 +63,7 @@ class LineCodec(Codec):
         step = 1 / 86_400 if variable.resolution == "second" else None
         known_numbers = blank._numbers(column, missing)[~missing]
         _refuse_tiny(known_numbers, variable.name)
-        return cls(variable, fitted_warp(known_numbers, warp, step, variable.bounds), origin)
+        return cls(variable, fitted_warp(known_numbers, warp, step, variable.bounds, context=variable.context), origin)
 
     def _numbers(self, column: Series, missing: Mask) -> Numbers:
         if self.variable.kind is not Kind.DATETIME:
