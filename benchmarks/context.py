@@ -169,9 +169,9 @@ def main(
     """Measure both, and print them."""
     record = Record(json, smoke=smoke)
     if smoke:
-        frame, _ = demonstrations(80, 3)
+        frame, _ = demonstrations(80, 5)
         found = regressions("generated", frame[["state_0", "state_1", "action_0"]], "action_0", 2.0, 2)
-        acted = [policy(80, 3, 1.0, "neural")]
+        acted = [policy(80, 5, 1.0, "neural")]
     else:
         found = []
         for name in listed(tables, TABLES):

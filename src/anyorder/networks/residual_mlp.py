@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
@@ -80,6 +79,7 @@ class ResidualMLP(MaskNetwork):
         self.register_buffer("real", levels == 0, persistent=False)
         # Of these the expert speaks: of context it only hears.
         self.register_buffer("guessed", (levels == 0) & (sizes > 0), persistent=False)
+        self.hears_context = bool(((levels == 0) & (sizes == 0)).any())
         # Of each input: the variable that it comes from, and the code that it marks, unless it is a real value itself.
         owner = torch.arange(len(slots)).repeat_interleave(slots)
         code = torch.arange(self.slots) - (slots.cumsum(0) - slots)[owner]
@@ -153,16 +153,12 @@ class ResidualMLP(MaskNetwork):
         moments = self._moments(values, known) if self.expert else None
         return self._features_of(values, known, moments, target)
 
-    @cached_property
-    def _context(self) -> Bool[Tensor, " reals"]:
-        """Which real variables are context."""
-        return ~self.guessed[self.real]
-
     def _moments(self, values: Tensor, known: Tensor) -> tuple[Float[Tensor, "batch reals"], Tensor]:
         """The expert's mean and deviation of every real variable that it speaks of."""
-        values, known, context = values[:, self.real], known[:, self.real], self._context.to(values.device)
-        if not bool(context.any()):
+        values, known = values[:, self.real], known[:, self.real]
+        if not self.hears_context:
             return conditional_moments(self.mean, self.covariance, values, known)
+        context = ~self.guessed[self.real]
         if not bool(known[:, context].all()):
             location, deviation = conditional_moments(self.mean, self.covariance, values, known)
             return location[:, ~context], deviation[:, ~context]
@@ -188,9 +184,9 @@ class ResidualMLP(MaskNetwork):
         return bool((chain.counted & (partner >= 0) & self.real[partner.clamp(min=0)]).any())
 
     def _along_with_expert(self, values: Tensor, chain: Chain) -> Tensor:
-        path = torch.cat([chain.prefix, chain.order], dim=1)
-        reals, context = values[:, self.real], self._context.to(values.device)
-        told = bool(context.any()) and bool(chain.evidence[:, self.real & ~self.guessed].all())
+        path, reals = torch.cat([chain.prefix, chain.order], dim=1), values[:, self.real]
+        context = ~self.guessed[self.real]
+        told = self.hears_context and bool(chain.evidence[:, self.real & ~self.guessed].all())
         among = self.guessed if told else self.real
         number = torch.where(among, among.cumsum(0) - 1, PAD)  # of each variable among them
         path = torch.where(path == PAD, PAD, number[path.clamp(min=0)])
@@ -202,7 +198,8 @@ class ResidualMLP(MaskNetwork):
             location = location + start[:, None]
         else:
             location, deviation = moments_along(self.mean, self.covariance, reals, path)
-            location, deviation = location[..., ~context], deviation[..., ~context]
+            if self.hears_context:
+                location, deviation = location[..., ~context], deviation[..., ~context]
         location, deviation = (part[:, chain.prefix.shape[1] :] for part in (location, deviation))
 
         def answer(step: Step) -> Tensor:

@@ -332,6 +332,12 @@ def test_tasks_judge_the_others_alone(model: ao.TableModel, frame: pd.DataFrame)
     assert len(str(summary)) > 100
 
 
+def test_an_order_is_searched_among_the_others(model: ao.TableModel) -> None:
+    from anyorder.tasks.order_search import learn_order
+
+    assert np.isfinite(learn_order(model.core, table(20, seed=13), seed=0, rounds=2).gain)
+
+
 def test_odd_rows_are_odd_given_their_context(model: ao.TableModel) -> None:
     from anyorder.tasks.anomalies import row_scores
 
