@@ -74,10 +74,11 @@ def check(frame: Any, tolerance: float = 0.0) -> None:
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_minari(tmp_path: Path, parts: bool) -> None:
+def test_minari(tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "D4RL" / "kitchen" / "mixed-v2" / "data" / "main_data.hdf5"
     minari(path, parts=parts)
-    for named in (path, str(path), path.parent, path.parent.parent):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in (path, str(path), path.parent, path.parent.parent, "~/D4RL/kitchen/mixed-v2"):
         check(load(named))
 
 
