@@ -64,7 +64,9 @@ def load(path: str | os.PathLike[str], *, state: str = "observation") -> pd.Data
     try:
         with h5py.File(path, "r") as file:
             return _read(h5py, file, named, state)
-    except OSError as error:
+    except UserError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, MemoryError) as error:  # h5py's, for damaged files
         raise UserError(f"{named!r} cannot be read as an HDF5 file ({error}); is it whole?") from error
 
 
