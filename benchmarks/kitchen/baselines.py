@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from demonstrate import default_folder, demonstrations, whole, write
-
 from anyorder.data.demonstrations import load
 
 from cloning import Cloned, Schedule
 from common import Json, Record, Smoke, print_rows
+from demonstrate import default_folder, demonstrations, whole, write
 from demonstrator import HUMAN, Demonstrator
 from episodes import KitchenPolicy, mean_and_error, tasks_completed
 from kitchen import ACTIONS, TASKS, Kitchen, Vector, require
