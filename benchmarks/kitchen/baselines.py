@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from demonstrate import default_folder, demonstrations, whole, write
-
 from anyorder.data.demonstrations import load
 
 from cloning import Cloned, Schedule
 from common import Json, Record, Smoke, print_rows
-from demonstrator import Demonstrator
+from demonstrate import default_folder, demonstrations, whole, write
+from demonstrator import HUMAN, Demonstrator
 from episodes import KitchenPolicy, mean_and_error, tasks_completed
 from kitchen import ACTIONS, TASKS, Kitchen, Vector, require
 
@@ -48,6 +47,10 @@ def main(
     episodes: Annotated[int, typer.Option(help="of each policy, under the seeds 0, 1, ...")] = 50,
     trainings: Annotated[int, typer.Option(help="of behavioural cloning, under as many seeds")] = 3,
     epochs: int = Schedule.epochs,
+    start_noise: Annotated[
+        float,
+        typer.Option(help="rad by which joints start elsewhere; 0 is the environment's own start, always the same"),
+    ] = HUMAN.start_noise,
     json: Json = None,
     smoke: Smoke = False,
 ) -> None:
@@ -64,7 +67,7 @@ def main(
         clones = [Cloned.learn(frame, Schedule(epochs=epochs), seed=seed) for seed in range(trainings)]
         policies: dict[str, KitchenPolicy] = {"nothing": Still(), "demonstrator": Demonstrator(kitchen, TASKS)}
         policies |= {f"cloning {seed}": clone for seed, clone in enumerate(clones)}
-        counts = tasks_completed(policies, range(episodes), kitchen)
+        counts = tasks_completed(policies, range(episodes), kitchen, start_noise=start_noise)
     cloned = np.stack([counts[f"cloning {seed}"] for seed in range(trainings)])
     rows = [
         row("doing nothing", counts["nothing"][None]),
@@ -77,8 +80,9 @@ def main(
             "about": f"Tasks completed in an episode of FrankaKitchen-v1 (of 4), mean ± standard error over {episodes} "
             f"episodes with common random numbers; behavioural cloning (squared error, {Schedule.depth} layers of "
             f"{Schedule.width}) over {trainings} trainings as well, on {frame['episode'].nunique()} scripted "
-            f"demonstrations ({len(frame):,} steps). The error is that of the mean over episodes; 'trainings' is the "
-            "standard deviation between the means of trainings.",
+            f"demonstrations ({len(frame):,} steps). Joints start {start_noise:g} rad (standard deviation) away "
+            "from the environment's start, as in the demonstrations. The error is that of the mean over episodes; "
+            "'trainings' is the standard deviation between the means of trainings.",
             "seed": "0, 1, ... for trainings and for episodes",
             "rows": rows,
             "details": {

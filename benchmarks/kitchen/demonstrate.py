@@ -35,8 +35,8 @@ from kitchen import STEPS, TASKS, Kitchen, require
 TIMES = ("data",)
 FIRST = 10_000
 """Seeds of demonstrations begin here; those below are for evaluation."""
-COUNTS = {2: 0.3, 3: 0.55, 4: 0.15}  # how many tasks a demonstration has, and how often
-SHUFFLED = 0.25  # share of demonstrations whose order is drawn
+COUNTS = {2: 0.2, 3: 0.65, 4: 0.15}  # how many tasks a demonstration has, and how often
+SHUFFLED = 0.1  # share of demonstrations whose order is drawn
 FOLDER = "kitchen-scripted-{seed}"
 
 

@@ -80,7 +80,7 @@ def bars(given: Numbers, added: Numbers, width: int) -> Picture:
         end = middle - round(float(np.clip(value, -1.0, 1.0)) * height)
         left, right = round((index + 0.25) * column), round((index + 0.75) * column)
         draw.rectangle([left, min(end, middle), right, max(end, middle)], fill=colour)
-        draw.text(((index + 0.5) * column, HEIGHT - BOTTOM / 2), LABELS[index], fill=INK, anchor="mm", font_size=9)
+        draw.text(((index + 0.5) * column, HEIGHT - BOTTOM / 2), LABELS[index], fill=INK, anchor="mm", font_size=8)
     for word, colour, where in zip(WORDS, (GIVEN, ADDED), (0.02, 0.4), strict=True):
         draw.rectangle([where * width, 6, where * width + 9, 15], fill=colour)
         draw.text((where * width + 14, 11), word, fill=INK, anchor="lm", font_size=11)

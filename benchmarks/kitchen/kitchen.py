@@ -90,6 +90,9 @@ class Kitchen:
             **pictures,
         )
         self._inside: Any = self._env.unwrapped
+        self._inside.model.vis.quality.shadowsize = (
+            0  # without a graphics card shadows take ten times as long as the rest
+        )
         self._first = self._inside.robot_env.init_qpos.copy()
         self.finished = True
 

@@ -10,11 +10,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "kitchen"))
+from anyorder.data.demonstrations import load
 from anyorder.errors import UserError
 
 import kitchen as simulator
+from demonstrate import drawn_order, write
 from demonstrator import HUMAN, STEP, Arm, Demonstrator, Waypoint
-from episodes import by_task, mean_and_error, play, tasks_completed
+from episodes import Episode, by_task, mean_and_error, play, tasks_completed
 from kitchen import ACTIONS, STATES, TASKS, Kitchen, missing
 
 # Where a joint of each thing is in MuJoCo's qpos, and beyond which angle (rad) or line (m) it must get.
@@ -187,3 +189,33 @@ def test_episodes_are_counted() -> None:
 def test_mean_and_error() -> None:
     assert mean_and_error(np.array([1, 2, 3])) == pytest.approx((2.0, 1 / np.sqrt(3)))
     assert mean_and_error(np.array([2])) == (2.0, float("inf"))
+
+
+def test_orders_are_like_those_of_mixed() -> None:
+    orders = [drawn_order(np.random.default_rng(seed)) for seed in range(4000)]
+    assert all(len(set(order)) == len(order) >= 2 for order in orders)
+    assert 0.05 < np.mean([order == TASKS for order in orders]) < 0.2  # rarely all four in order
+    shares = [np.mean([task in order for order in orders]) for task in TASKS]
+    assert shares == pytest.approx([(2 * 0.2 + 3 * 0.65 + 4 * 0.15) / 4] * 4, abs=0.03)
+    assert {order[0] for order in orders} == set(TASKS)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py", reason="the extra 'robotics' is not installed")
+    rng = np.random.default_rng(0)
+    kept = []
+    for seed, steps in enumerate((3, 2)):
+        states, actions = list(rng.normal(size=(steps + 1, STATES))), list(rng.uniform(-1, 1, (steps, ACTIONS)))
+        kept.append((TASKS[:1], Episode(seed, states, actions, {"microwave": steps})))
+    path = write(tmp_path / "scripted", kept)
+    frame = load(tmp_path / "scripted")
+    assert frame["episode"].tolist() == [0, 0, 0, 1, 1] and frame["step"].tolist() == [0, 1, 2, 0, 1]
+    expected = [
+        np.concatenate([episode.states[step], episode.actions[step]])
+        for _, episode in kept
+        for step in range(len(episode.actions))
+    ]
+    np.testing.assert_array_equal(frame.drop(columns=["episode", "step"]).to_numpy(), expected)
+    with h5py.File(path) as file:  # a task completed in a step is its reward
+        assert file["episode_0/rewards"][()].tolist() == [0, 0, 1]
+        assert file["episode_1"].attrs["tasks"] == "microwave" and file["episode_1"].attrs["seed"] == 1

@@ -74,10 +74,11 @@ def check(frame: Any, tolerance: float = 0.0) -> None:
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_minari(tmp_path: Path, parts: bool) -> None:
+def test_minari(tmp_path: Path, parts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "D4RL" / "kitchen" / "mixed-v2" / "data" / "main_data.hdf5"
     minari(path, parts=parts)
-    for named in (path, str(path), path.parent, path.parent.parent):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in (path, str(path), path.parent, path.parent.parent, "~/D4RL/kitchen/mixed-v2"):
         check(load(named))
 
 
@@ -159,6 +160,24 @@ def test_bad_files_are_named(tmp_path: Path, what: str) -> None:
     with pytest.raises(UserError, match=MESSAGES[what]) as raised:
         load(path, **({"state": part} if part else {}))
     assert "main_data.hdf5" in str(raised.value)
+
+
+def test_damaged_files_end_in_words(tmp_path: Path) -> None:
+    """h5py has many errors for a file with wrong bytes in it; a user meets one."""
+    whole, path = tmp_path / "whole.hdf5", tmp_path / "damaged.hdf5"
+    minari(whole)
+    rng, refused = np.random.default_rng(0), 0
+    for _ in range(300):
+        bytes_ = bytearray(whole.read_bytes()[:20_000])  # the first episodes; the rest is cut off now and then
+        bytes_ += whole.read_bytes()[20_000:] if rng.random() < 0.8 else b""
+        for place in rng.integers(0, 20_000, 8):
+            bytes_[place] = rng.integers(256)
+        path.write_bytes(bytes_)
+        try:
+            load(path)
+        except UserError:
+            refused += 1
+    assert refused > 60
 
 
 @pytest.mark.parametrize(

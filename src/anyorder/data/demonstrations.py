@@ -17,6 +17,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def load(path: str | os.PathLike[str], *, state: str = "observation") -> pd.Data
     Parameters
     ----------
     path
-        An HDF5 file, or a folder with Minari's ``data/main_data.hdf5`` in it.
+        An HDF5 file, or a folder with Minari's ``data/main_data.hdf5`` in it; ``~`` is the user's own folder.
     state
         Which part of the observations is the state, where they have parts.
 
@@ -54,6 +55,8 @@ def load(path: str | os.PathLike[str], *, state: str = "observation") -> pd.Data
     h5py = _h5py()
     path = checked_path(path)
     named = str(path)
+    with suppress(RuntimeError):  # no such user
+        path = path.expanduser()
     if path.is_dir():
         path = _main_file(path)
     if not path.exists():
@@ -61,7 +64,9 @@ def load(path: str | os.PathLike[str], *, state: str = "observation") -> pd.Data
     try:
         with h5py.File(path, "r") as file:
             return _read(h5py, file, named, state)
-    except OSError as error:
+    except UserError:
+        raise
+    except (OSError, RuntimeError, KeyError, TypeError, ValueError, MemoryError) as error:  # h5py's, for damaged files
         raise UserError(f"{named!r} cannot be read as an HDF5 file ({error}); is it whole?") from error
 
 
