@@ -154,7 +154,7 @@ def main(
         lines.append(
             {"row": row, **scores, **{name: part for name, part in facts.items() if name not in ("scores", "bits")}}
         )
-        above.append({"row": row, **apart(facts["bits"], found[ours]["bits"], length)})
+        above.append({"row": row, **apart(facts["bits"], found[ours]["bits"], questions(windows, length))})
     print_rows(lines)
     record.write(
         {

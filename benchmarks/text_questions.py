@@ -104,10 +104,12 @@ def shown(mean: float, error: float, sign: str = "") -> str:
     return f"{mean:{sign}.3f} ± {error:.3f}"
 
 
-def apart(bits: Mapping[str, Sequence[float]], base: Mapping[str, Sequence[float]], length: int) -> dict[str, str]:
-    """How far a row is above another by the kind of question, over the windows that both were asked."""
+def apart(
+    bits: Mapping[str, Sequence[float]], base: Mapping[str, Sequence[float]], wanted: Mapping[str, Query]
+) -> dict[str, str]:
+    """How far a row is above another by the kind of question, over the first windows, which both were asked."""
     found = {}
-    for kind, query in questions(max(len(one[kind]) for one in (bits, base) for kind in one), length).items():
+    for kind, query in wanted.items():
         common = min(len(bits[kind]), len(base[kind]))
         more = torch.tensor(bits[kind][:common]) - torch.tensor(base[kind][:common])
         found[kind] = shown(*per_character(more, query), sign="+")
