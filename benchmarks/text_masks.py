@@ -114,7 +114,8 @@ def trained(
         if len(kept) < len(POINTS) and progress.step >= POINTS[len(kept)] * steps:
             kept.append((progress.step, {name: part.clone() for name, part in trainer.average.state_dict().items()}))
 
-    trainer.run(watch=put_aside)
+    if trainer.run(watch=put_aside).interrupted:
+        raise SystemExit("stopped: what was being trained is not written down; --resume goes on")
     return trainer.average, kept, trainer.progress.validation
 
 

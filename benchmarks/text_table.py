@@ -106,7 +106,7 @@ def trained(
     config = dict(TRAINED[row])
     if config.get("masking") == WHOLE:
         config["masking"] = {**WHOLE, "least": options["length"]}
-    return ao.fit_text(
+    model = ao.fit_text(
         corpus.training,
         length=options["length"],
         preset=options["preset"],
@@ -115,6 +115,9 @@ def trained(
         seed=seed,
         config={**config, "training": {"steps": steps, "minutes": None, "threads": 1, **more}},
     )
+    if model.card["training"]["interrupted"]:
+        raise SystemExit("stopped: what was being trained is not written down; --resume goes on")
+    return model
 
 
 def calibrated(corpus: Corpus, options: dict[str, Any], say: Said) -> dict[str, float]:
