@@ -14,7 +14,6 @@ counts at a time, against one at a time: calls of the network for each character
 
 from __future__ import annotations
 
-import lzma
 import tempfile
 import time
 from pathlib import Path
@@ -33,6 +32,7 @@ from anyorder.model.speculative import speculate
 from anyorder.query import Query
 from text_questions import COUNTING, LENGTH, apart, bits_of, network_of, per_character, questions, shown
 
+import compressors
 import smoke_data
 from common import Json, Record, Smoke, best_of, print_rows
 
@@ -118,9 +118,9 @@ def drafted(model: TextModel) -> dict[str, Any]:
 
 def xz(corpus: Corpus, size: int) -> dict[str, float]:
     """What xz -9 takes for the same text, alone and after the training text."""
-    training, test = corpus.training.encode(), corpus.test[:size].encode()
-    plain, first, both = (len(lzma.compress(data, preset=9)) for data in (test, training, training + test))
-    return {"xz -9": round(8 * plain / size, 3), "xz -9, primed": round(8 * (both - first) / size, 3)}
+    texts = corpus.training.encode(), corpus.test[:size].encode()
+    found = compressors.row("xz -9", compressors.COMPRESSORS["xz -9"], *texts)
+    return {"xz -9": found["bits per character"], "xz -9, primed": found["bits per character, primed"]}
 
 
 def main(
