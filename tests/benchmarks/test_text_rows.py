@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -108,3 +109,23 @@ def test_a_ranking_holds_or_does_not_or_cannot_be_told() -> None:
         "w-MAC ahead of w-ablateA": "does not hold",
         "w-MAC ahead of w-RND": "unresolved",
     }
+
+
+def test_a_row_that_was_stopped_is_not_taken_for_a_whole_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from anyorder.training.loop import Trainer
+
+    step = Trainer._step
+
+    def stopped(trainer: Trainer) -> None:
+        step(trainer)
+        if trainer.progress.step == 2:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(Trainer, "_step", stopped)
+    options = {"length": 12, "preset": "tiny"}
+    for work in (
+        lambda: text_table.trained(text_table.OURS, text(), options, 4),
+        lambda: text_masks.trained("w-MAC, whole chains", text(), 4, 1e-3, 0),
+    ):
+        with pytest.raises(SystemExit, match="--resume"):
+            work()
