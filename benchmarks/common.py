@@ -30,6 +30,8 @@ from anyorder.support.atomic import atomic_path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 BEGAN = time.perf_counter()
+NOT_RUN = "not run: "
+"""What a smoke run prints before the reason where an extra that it needs is missing; it then ends with success."""
 
 Smoke = Annotated[bool, typer.Option("--smoke", help="a few seconds on generated data: does the script still run?")]
 Json = Annotated[Path | None, typer.Option(help="the result file", show_default=False)]

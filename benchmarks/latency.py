@@ -3,7 +3,8 @@
     python benchmarks/latency.py [--against CHECKOUT] --json benchmarks/results/latency.json    (three minutes)
 
 Median milliseconds over and over for a second each, in a process of its own with the environment's number of threads
-left open. A cold question is a whole command line, ``anyorder ask``, in a new process. ``--against`` is the folder of
+left open. A cold question is a whole command line, ``anyorder ask``, in a new process, of a library that was compiled
+when it was installed (so the first run is not counted). ``--against`` is the folder of
 another checkout: each fits a model of its own in the same time, as its users would have it, and the ratio is the time
 of the other over ours. Limits are those of the project: for a question alone, and beside a loop where one is given.
 """
@@ -40,8 +41,8 @@ LIMITS = {  # milliseconds: alone, and beside a loop
 
 
 def environment(code: Path) -> dict[str, str]:
-    """That of a user who has set no number of threads, with this checkout as the library."""
-    hidden = {"OMP_NUM_THREADS", "MKL_NUM_THREADS"}
+    """That of a user who has set no number of threads and lets Python keep what it compiles, with this checkout."""
+    hidden = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "PYTHONDONTWRITEBYTECODE"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
     return {**kept, "PYTHONPATH": os.pathsep.join([str(code / "src"), str(HERE)])}
 
@@ -56,12 +57,12 @@ def called(code: Path, function: str, *arguments: object) -> str:
 def cold(code: Path, model: Path, runs: int) -> float:
     """Median milliseconds of a whole command line."""
     times = []
-    for _ in range(runs):
+    for _ in range(runs + 1):
         began = time.perf_counter()
         command = [sys.executable, "-m", "anyorder", "ask", str(model), QUESTION]
         subprocess.run(command, env=environment(code), capture_output=True, check=True)
         times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times)
+    return statistics.median(times[1:])
 
 
 def measured(code: Path, model: Path, seconds: float, runs: int) -> dict[str, float]:

@@ -24,6 +24,8 @@ class Odd:
     """Whether the reader has to say that the cells could mean something else."""
     unknown: tuple[Any, ...] = ()
     """The texts that stand for nothing known."""
+    says: str = ""
+    """Words of what is said about the column: of the reason, or of what could be otherwise."""
 
 
 def _amounts(seed: int, low: float = 1.0, high: float = 5000.0, digits: int = 2) -> np.ndarray:
@@ -38,12 +40,12 @@ def _days(seed: int) -> list[Any]:
     return [datetime.datetime(2021, 1, 1) + datetime.timedelta(days=int(day)) for day in rng.integers(0, 1200, ROWS)]
 
 
-def _of(levels: list[str], seed: int = 0) -> list[str]:
+def of(levels: list[str], seed: int = 0) -> list[str]:
     rng = np.random.default_rng(seed)
     return [*levels, *(str(level) for level in rng.choice(levels, ROWS - len(levels)))]
 
 
-def _texts(write: Callable[[Any], str], values: Any) -> list[str]:
+def texts(write: Callable[[Any], str], values: Any) -> list[str]:
     return [write(value) for value in values]
 
 
@@ -79,44 +81,44 @@ def odd_columns() -> list[Odd]:
     count = range(ROWS)
     number = "continuous"
     return [
-        Odd("dollars", _texts(lambda x: f"${x:,.2f}", money), number, {"$1,204.50": 1204.5}),
-        Odd("euros", _texts(lambda x: f"{_german(x)} €", money), number, {"1.204,50 €": 1204.5}),
-        Odd("pounds", _texts(lambda x: f"£{x:.2f}", money), number, {"£12.50": 12.5}),
-        Odd("francs", _texts(lambda x: f"CHF {x:,.2f}".replace(",", "'"), money), number, {"CHF 1'204.50": 1204.5}),
-        Odd("yen", _texts(lambda x: f"¥{round(100 * x):,}", money), "integer", {"¥12,045": 12045}),
+        Odd("dollars", texts(lambda x: f"${x:,.2f}", money), number, {"$1,204.50": 1204.5}),
+        Odd("euros", texts(lambda x: f"{_german(x)} €", money), number, {"1.204,50 €": 1204.5}),
+        Odd("pounds", texts(lambda x: f"£{x:.2f}", money), number, {"£12.50": 12.5}),
+        Odd("francs", texts(lambda x: f"CHF {x:,.2f}".replace(",", "'"), money), number, {"CHF 1'204.50": 1204.5}),
+        Odd("yen", texts(lambda x: f"¥{round(100 * x):,}", money), "integer", {"¥12,045": 12045}),
         Odd(
             "rupees",
-            [*_texts(lambda x: f"₹{x:,.2f}", money[5:]), *["₹1,23,456.00"] * 5],
+            [*texts(lambda x: f"₹{x:,.2f}", money[5:]), *["₹1,23,456.00"] * 5],
             number,
             {"₹1,23,456.00": 123456},
         ),
-        Odd("code behind", _texts(lambda x: f"{x:.2f} USD", money), number, {"12.50 USD": 12.5}),
-        Odd("thousands", _texts(lambda x: f"{round(1000 * x):,}", money), "integer", {"1,204,500": 1204500}),
+        Odd("code behind", texts(lambda x: f"{x:.2f} USD", money), number, {"12.50 USD": 12.5}),
+        Odd("thousands", texts(lambda x: f"{round(1000 * x):,}", money), "integer", {"1,204,500": 1204500}),
         Odd(
             "thin spaces",
-            _texts(lambda x: f"{round(100 * x):,}".replace(",", "\u202f"), money),
+            texts(lambda x: f"{round(100 * x):,}".replace(",", "\u202f"), money),
             "integer",
             {"12\u202f045": 12045},
         ),
-        Odd("decimal comma", _texts(lambda x: f"{x:.1f}".replace(".", ","), small), number, {"64,3": 64.3}),
-        Odd("percent", _texts(lambda x: f"{x}%", whole), "integer", {"12%": 12}),
-        Odd("percent with a space", _texts(lambda x: f"{x:.1f} %".replace(".", ","), small), number, {"12,5 %": 12.5}),
-        Odd("weight", _texts(lambda x: f"{x} kg", small), number, {"64.3 kg": 64.3}),
-        Odd("length", _texts(lambda x: f"{x}mm", small), number, {"3.5mm": 3.5}),
-        Odd("temperature", _texts(lambda x: f"{x / 10:.1f} °C", signed), number, {"-3.5 °C": -3.5}),
-        Odd("stay", _texts(lambda x: "1 day" if x == 1 else f"{x} days", whole), "integer", {"1 day": 1, "3 days": 3}),
+        Odd("decimal comma", texts(lambda x: f"{x:.1f}".replace(".", ","), small), number, {"64,3": 64.3}),
+        Odd("percent", texts(lambda x: f"{x}%", whole), "integer", {"12%": 12}),
+        Odd("percent with a space", texts(lambda x: f"{x:.1f} %".replace(".", ","), small), number, {"12,5 %": 12.5}),
+        Odd("weight", texts(lambda x: f"{x} kg", small), number, {"64.3 kg": 64.3}),
+        Odd("length", texts(lambda x: f"{x}mm", small), number, {"3.5mm": 3.5}),
+        Odd("temperature", texts(lambda x: f"{x / 10:.1f} °C", signed), number, {"-3.5 °C": -3.5}),
+        Odd("stay", texts(lambda x: "1 day" if x == 1 else f"{x} days", whole), "integer", {"1 day": 1, "3 days": 3}),
         Odd(
             "accounting",
-            _texts(lambda x: f"({-x:,.2f})" if x < 0 else f"{x:,.2f}", signed),
+            texts(lambda x: f"({-x:,.2f})" if x < 0 else f"{x:,.2f}", signed),
             number,
             {"(1,204.50)": -1204.5},
         ),
         Odd(
-            "trailing minus", _texts(lambda x: f"{-x:.2f}-" if x < 0 else f"{x:.2f}", signed), number, {"12.50-": -12.5}
+            "trailing minus", texts(lambda x: f"{-x:.2f}-" if x < 0 else f"{x:.2f}", signed), number, {"12.50-": -12.5}
         ),
-        Odd("scientific", _texts(lambda x: f"{x:.3e}", signed), number, {"1.205e+03": 1205}),
+        Odd("scientific", texts(lambda x: f"{x:.3e}", signed), number, {"1.205e+03": 1205}),
         Odd(
-            "shortened", _texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
+            "shortened", texts(lambda x: f"{x:.1f}K" if x < 100 else f"{x / 100:.1f}M", money), number, {"1.2M": 1.2e6}
         ),
         Odd("shortened if exact", [*["1234", "12k", "1.5k", "900", "3.2M"] * 24], "integer", {"1.5k": 1500}),
         Odd(
@@ -204,42 +206,40 @@ def odd_columns() -> list[Odd]:
         Odd("5-Mar", [f"{day.day}-{day:%b}" for day in days], "ordinal", doubtful=True),
         Odd(
             "agreement",
-            _of(["Strongly agree", "Agree", "Neutral", "Disagree", "Strongly disagree"]),
+            of(["Strongly agree", "Agree", "Neutral", "Disagree", "Strongly disagree"]),
             "ordinal",
             {"Strongly disagree": 0, "Strongly agree": 4},
         ),
-        Odd(
-            "how often", _of(["Never", "Rarely", "Sometimes", "Often", "Always"]), "ordinal", {"Never": 0, "Always": 4}
-        ),
-        Odd("level", _of(["low", "medium", "high"]), "ordinal", {"low": 0, "high": 2}),
-        Odd("grade", _of(["A", "A-", "B+", "B", "C", "D", "F"]), "ordinal", {"F": 0, "A": 6}),
-        Odd("age band", _of(["18-24", "25-34", "35-44", "65+", "<18", "45-64"]), "ordinal", {"<18": 0, "65+": 5}),
-        Odd("size", _of(["S", "M", "L", "XL", "XS"]), "ordinal", {"XS": 0, "XL": 4}),
+        Odd("how often", of(["Never", "Rarely", "Sometimes", "Often", "Always"]), "ordinal", {"Never": 0, "Always": 4}),
+        Odd("level", of(["low", "medium", "high"]), "ordinal", {"low": 0, "high": 2}),
+        Odd("grade", of(["A", "A-", "B+", "B", "C", "D", "F"]), "ordinal", {"F": 0, "A": 6}),
+        Odd("age band", of(["18-24", "25-34", "35-44", "65+", "<18", "45-64"]), "ordinal", {"<18": 0, "65+": 5}),
+        Odd("size", of(["S", "M", "L", "XL", "XS"]), "ordinal", {"XS": 0, "XL": 4}),
         Odd(
             "education",
-            _of(["High school", "Bachelor's degree", "Master's degree", "PhD"]),
+            of(["High school", "Bachelor's degree", "Master's degree", "PhD"]),
             "ordinal",
             {"High school": 0, "PhD": 3},
         ),
-        Odd("income band", _of(["100k+", "0-50k", "50-100k"]), "ordinal", {"0-50k": 0, "100k+": 2}),
-        Odd("price band", _of(["500k-1M", "<500k", "1M-2M", ">2M"]), "ordinal", {"<500k": 0, "1M-2M": 2, ">2M": 3}),
-        Odd("children", _of(["3+", "0", "1", "2"]), "ordinal", {"0": 0, "3+": 3}),
-        Odd("visits", _of(["None", "1-2", "3-5", "6 or more"]), "ordinal", {"None": 0, "6 or more": 3}),
+        Odd("income band", of(["100k+", "0-50k", "50-100k"]), "ordinal", {"0-50k": 0, "100k+": 2}),
+        Odd("price band", of(["500k-1M", "<500k", "1M-2M", ">2M"]), "ordinal", {"<500k": 0, "1M-2M": 2, ">2M": 3}),
+        Odd("children", of(["3+", "0", "1", "2"]), "ordinal", {"0": 0, "3+": 3}),
+        Odd("visits", of(["None", "1-2", "3-5", "6 or more"]), "ordinal", {"None": 0, "6 or more": 3}),
         Odd(
             "with no answer",
-            [*_of(["Never", "Rarely", "Often", "Always"])[:-3], "Prefer not to say", "Don’t know", "unknown"],
+            [*of(["Never", "Rarely", "Often", "Always"])[:-3], "Prefer not to say", "Don’t know", "unknown"],
             "ordinal",
             {"Never": 0, "Always": 3},
             doubtful=True,
             unknown=("Prefer not to say", "Don’t know", "unknown"),
         ),
-        Odd("ordinal word", _of(["third", "first", "second"]), "ordinal", {"first": 0, "third": 2}),
-        Odd("Wochentag", _of(["Montag", "Freitag", "Dienstag"]), "ordinal", {"Montag": 0, "Dienstag": 1}),
-        Odd("answer", _of(["yes", "no", "don't know"]), "categorical"),
-        Odd("yes", _of(["yes", "no"]), "boolean", {"no": 0, "yes": 1}),
-        Odd("ja", _of(["Ja", "Nein"]), "boolean", {"Nein": 0, "Ja": 1}),
-        Odd("oui", _of(["oui", "non"]), "boolean", {"non": 0, "oui": 1}),
-        Odd("Y", _of(["Y", "N"]), "boolean", {"N": 0, "Y": 1}),
+        Odd("ordinal word", of(["third", "first", "second"]), "ordinal", {"first": 0, "third": 2}),
+        Odd("Wochentag", of(["Montag", "Freitag", "Dienstag"]), "ordinal", {"Montag": 0, "Dienstag": 1}),
+        Odd("answer", of(["yes", "no", "don't know"]), "categorical"),
+        Odd("yes", of(["yes", "no"]), "boolean", {"no": 0, "yes": 1}),
+        Odd("ja", of(["Ja", "Nein"]), "boolean", {"Nein": 0, "Ja": 1}),
+        Odd("oui", of(["oui", "non"]), "boolean", {"non": 0, "oui": 1}),
+        Odd("Y", of(["Y", "N"]), "boolean", {"N": 0, "Y": 1}),
         Odd("customer_id", list(range(1, ROWS + 1)), None),
         Odd("long number", [int(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
         Odd("long digits", [str(x) for x in rng.integers(10**17, 9 * 10**17, ROWS)], None),
@@ -248,11 +248,11 @@ def odd_columns() -> list[Odd]:
         Odd("hash", hexes, None),
         Odd("UUID", [f"{x[:8]}-{x[8:12]}-{x[12:16]}-{x[16:20]}-{x[20:]}" for x in hexes], None),
         Odd("zip", [f"{x:05d}" for x in rng.choice([1010, 2139, 94110, 60601], ROWS)], "categorical"),
-        Odd("postcode", _of(["SW1A 1AA", "EC1A 1BB", "W1A 0AX", "M1 1AE"]), "categorical"),
+        Odd("postcode", of(["SW1A 1AA", "EC1A 1BB", "W1A 0AX", "M1 1AE"]), "categorical"),
         Odd("phone", [f"+44 20 7946 {x:04d}" for x in rng.permutation(ROWS)], None),
         Odd("mobile", [f"612 {x // 1000:03d} {x % 1000:03d}" for x in rng.permutation(900_000)[:ROWS] + 100_000], None),
         Odd("year", rng.integers(1990, 2024, ROWS).tolist(), "integer", {"2001": 2001}),
-        Odd("version", _of(["1.2.3", "1.10.0", "2.0.1", "2.0.10"]), "categorical"),
+        Odd("version", of(["1.2.3", "1.10.0", "2.0.1", "2.0.10"]), "categorical"),
         Odd("address", [f"10.{i % 7}.{i % 5}.{i}" for i in count], None),
         Odd("latitude", np.round(rng.uniform(-90, 90, ROWS), 5).tolist(), number),
         Odd("place", [f"{a:.4f}, {b:.4f}" for a, b in rng.uniform(-80, 80, (ROWS, 2))], None),
@@ -264,14 +264,14 @@ def odd_columns() -> list[Odd]:
             ],
             None,
         ),
-        Odd("colour", _of(["red", "green", "blue"]), "categorical"),
-        Odd("blood", _of(["A+", "A-", "B+", "O-", "AB+"]), "categorical"),
-        Odd("damaged range", _of(["1-4", "5-Sep", "14-Oct", "15-19"]), "categorical", doubtful=True),
-        Odd("seat", _of([f"{x}A" for x in range(1, 31)]), "categorical"),
-        Odd("jacket", _of(["38R", "40R", "42R", "44R"]), "categorical"),
-        Odd("screen", _of(["16:9", "4:3", "21:9", "16:10"]), "categorical"),
-        Odd("aspect_ratio", _of(["16:10", "4:30", "21:20"]), "categorical"),
+        Odd("colour", of(["red", "green", "blue"]), "categorical"),
+        Odd("blood", of(["A+", "A-", "B+", "O-", "AB+"]), "categorical"),
+        Odd("damaged range", of(["1-4", "5-Sep", "14-Oct", "15-19"]), "categorical", doubtful=True),
+        Odd("seat", of([f"{x}A" for x in range(1, 31)]), "categorical"),
+        Odd("jacket", of(["38R", "40R", "42R", "44R"]), "categorical"),
+        Odd("screen", of(["16:9", "4:3", "21:9", "16:10"]), "categorical"),
+        Odd("aspect_ratio", of(["16:10", "4:30", "21:20"]), "categorical"),
         Odd("born", rng.integers(40, 99, ROWS).tolist(), "integer", {"64": 64}),
-        Odd("score", _of(["3-1", "0-0", "2-2", "1-4"]), "categorical"),
-        Odd("pressure", _of(["120/80", "130/85", "110/70"]), "categorical"),
+        Odd("score", of(["3-1", "0-0", "2-2", "1-4"]), "categorical"),
+        Odd("pressure", of(["120/80", "130/85", "110/70"]), "categorical"),
     ]

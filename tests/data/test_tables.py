@@ -167,8 +167,6 @@ HOSTILE: list[tuple[Any, dict[str, Any], str]] = [
     (pd.DataFrame([[1, 2]], columns=[1, "1"]), {}, "repeated: '1'"),
     (pd.DataFrame({"a": []}), {}, "empty: 0 rows and 1 columns"),
     (pd.DataFrame(index=range(3)), {}, "empty: 3 rows and 0 columns"),
-    (pd.DataFrame({"a": [1.0, np.inf, 2.0]}), {}, "column 'a', row 1: expected a finite number, got inf"),
-    (pd.DataFrame({"a": ["1", "2", "-inf"]}), {}, "column 'a', row 2: expected a finite number, got -inf"),
     (pd.DataFrame({"name": [f"n{i}" for i in range(50)]}), {}, r"'name': ids.* kinds={'name': 'categorical'}"),
     (pd.DataFrame({"a": [f"n{i % 1500}" for i in range(3000)]}), {}, "no column to learn from .'a': ids"),
     (pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}), {"levels": {"a": ["x", "z"]}}, "'y' occurs in the column but not"),

@@ -289,3 +289,30 @@ def test_the_lower_tail_of_a_cut_law_keeps_its_digits() -> None:
         value = torch.tensor([2.0 + 1e-6], dtype=torch.float64)
         exact = stats.norm.pdf(2.0) * 1e-6 / stats.norm.sf(2.0)
         assert float(law.cdf(value)[0]) == pytest.approx(exact, rel=1e-3)
+
+
+def test_rows_of_mixtures_of_several_sizes_are_one_batch() -> None:
+    lattice = Lattice(0.0, 1.0, None, Warp.affine(4.0, 2.0))
+    for bounds in (False, True):
+        members: list[Head] = [GaussianMixture(size) for size in (2, 5, 3)]
+        member_laws([Bounded(head, -1.0) for head in members] if bounds else members)
+    whole: list[Head] = [DiscretizedLogisticMixture(size, lattice=lattice) for size in (2, 5, 3)]
+    member_laws(whole)
+    head, features = blended(whole)
+    assert len(head.by_member(torch.arange(6) % 3, features)) == 1
+
+
+def test_draws_between_ends_of_each_element() -> None:
+    features = torch.randn(9, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    reaches = [(-np.inf, -0.4), (-0.4, 0.9), (0.9, np.inf)]
+    for head in (GaussianMixture(3), Bounded(GaussianMixture(3), -1.0, 2.0)):
+        law = head(features.expand(30_000, -1))
+        low, high = (torch.tensor([reach[end] for reach in reaches]).repeat(10_000).double() for end in (0, 1))
+        drawn = law.sample_within(low, high, torch.Generator().manual_seed(0))
+        for side, (least, most) in enumerate(reaches):
+            own = drawn[side::3]
+            one = head(features[None])
+            below, upto = one.cdf(torch.tensor([[least], [most]], dtype=torch.float64))[:, 0].tolist()
+            assert own.min() >= least and own.max() <= most
+            at = ((one.cdf(own[:, None])[:, 0] - below) / (upto - below)).numpy()
+            assert stats.kstest(at, "uniform").pvalue > 1e-4

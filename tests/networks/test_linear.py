@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -25,9 +27,9 @@ def covariance(size: int, generator: torch.Generator) -> Tensor:
     return root @ root.T + 0.5 * torch.eye(size, dtype=torch.float64)
 
 
-def network() -> LinearNetwork:
+def network(**options: Any) -> LinearNetwork:
     """Random weights for variables of all sorts, none of which looks at itself."""
-    made = LinearNetwork(mixed_layout())
+    made = LinearNetwork(mixed_layout(), **options)
     generator = torch.Generator().manual_seed(0)
     for name in ("weight", "intercept", "mean", "missing", "offsets", "log_scales", "shares"):
         buffer = made.get_buffer(name)
@@ -42,6 +44,46 @@ def network() -> LinearNetwork:
 def test_network_keeps_the_contract() -> None:
     check_no_leak(network())
     check_calls_agree(network())
+
+
+def test_numbers_in_the_units_of_the_data_are_on_lines_between_the_knots() -> None:
+    numbers = tuple(variable for variable, levels in enumerate(mixed_layout().levels) if not levels)
+    made = network(unbent=numbers, knots=9)
+    generator = torch.Generator().manual_seed(4)
+    # Knots that repeat themselves are steps; beyond the outermost ones nothing changes any more.
+    steps = torch.rand(len(numbers), 2, 9, generator=generator, dtype=torch.float64) * torch.tensor(
+        [1, 1, 0, 1, 1] + [1] * 4
+    )
+    made.bend.copy_(steps.cumsum(2) - 2.5)
+    check_no_leak(made)
+    check_calls_agree(made)
+    values = 4 * torch.rand(50, made.layout.variables, generator=generator, dtype=torch.float64) - 2
+    inputs, known = made.inputs(values, torch.ones(50, made.layout.variables, dtype=torch.bool))
+    assert bool(known.all()) and int(made.in_units.sum()) == len(numbers) == int(made.twice.sum())
+    for place, variable in enumerate(numbers):
+        expected = np.interp(values[:, variable], *made.bend[place].numpy())
+        np.testing.assert_allclose(inputs[:, made.in_units][:, place], expected, rtol=0, atol=1e-12)
+        torch.testing.assert_close(inputs[:, made.twice][:, place], values[:, variable])
+
+
+def test_networks_in_units_are_stacked_if_they_bend_alike() -> None:
+    numbers = tuple(variable for variable, levels in enumerate(mixed_layout().levels) if not levels)
+    pair = [network(unbent=numbers, knots=5) for _ in range(2)]
+    pair[1].weight.mul_(0.5)
+    values, known = torch.ones(1, 5), torch.tensor([True, False, True, False, True])
+    for _ in range(2):
+        found = LinearNetwork.stack(pair).beside(values, known)
+        for one, features in zip(pair, found, strict=True):
+            torch.testing.assert_close(features, one.beside(values, known[None]), rtol=0, atol=1e-6)
+        pair[1].bend[:, 1] *= 2  # now each must be asked with its own
+
+
+@pytest.mark.parametrize(
+    "options", [{"unbent": (9,), "knots": 4}, {"unbent": (0,), "knots": 1}, {"unbent": (1, 0), "knots": 4}]
+)
+def test_numbers_that_cannot_be_bent_back_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="linear: "):
+        network(**options)
 
 
 def test_many_rows_of_few_sets_are_answered_like_each_alone() -> None:

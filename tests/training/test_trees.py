@@ -31,7 +31,7 @@ from anyorder.training.trees.growing import (
     one_after_another,
     random_subsets,
 )
-from anyorder.training.trees.options import Clock, TreeOptions
+from anyorder.training.trees.options import Clock, TreeOptions, least_seconds, shown_within
 
 QUICK = {"training": {"minutes": None, "steps": 40}, "trees": {"threads": 1, "shown": 3000, "bins": 12}}
 
@@ -291,3 +291,18 @@ def test_two_fits_grow_their_trees_one_after_the_other() -> None:
     with ThreadPoolExecutor(2) as pool:
         fits = [pool.submit(one_after_another, work, [None] * 5, lambda: None) for _ in range(2)]
         assert all(all(fit.result()) for fit in fits)
+
+
+def test_with_little_time_there_are_fewer_cells_and_fewer_trees() -> None:
+    unhurried = TreeOptions(threads=1)
+    assert shown_within(1e6, 10_000, 40, unhurried) == unhurried
+    hurried = shown_within(4.0, 10_000, 40, unhurried)
+    assert 500 < hurried.shown < unhurried.shown / 4 and hurried.learning_rate > unhurried.learning_rate
+    # Few rows are seen often enough even then.
+    assert shown_within(4.0, 200, 40, unhurried).learning_rate == unhurried.learning_rate
+    # Whoever sets a rate has it.
+    assert shown_within(4.0, 10_000, 40, TreeOptions(threads=1, learning_rate=0.05)).learning_rate == 0.05
+    # What they need is what shows as many cells as they are said to need.
+    seconds = least_seconds(300, 40, unhurried)
+    assert shown_within(seconds, 300, 40, unhurried).shown == pytest.approx(300 * 8, abs=1)
+    assert least_seconds(10**6, 40, unhurried) == least_seconds(10**5, 40, unhurried) < 40

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from anyorder.errors import UserError
+from anyorder.support.garbage import collect_seldom
 from anyorder.support.installed import version_of
 from anyorder.support.visible import visible
 from anyorder.variables.hints import for_commands
@@ -53,6 +54,8 @@ _UsageError: type[Exception] = next(base for base in typer.BadParameter.__mro__ 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status (0 done, 1 our own fault, 2 a user's mistake, 130 interrupted)."""
+    if arguments is None:  # the process is this command, and no one's else
+        collect_seldom()
     given = list(sys.argv[1:] if arguments is None else arguments)
     with warnings.catch_warnings():
         # A warning of the library is a remark to the user, not a line of source code.

@@ -30,6 +30,7 @@ EXTRAS = {
     "compress": ("constriction", "pyarrow"),
     "images": ("PIL",),
     "signed": ("cryptography",),
+    "robotics": ("gymnasium_robotics", "mujoco", "h5py"),
 }
 """What each extra of the package is needed for, by the modules that it brings."""
 

@@ -16,17 +16,20 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from anyorder.data.doubts import as_unknown, cells_in_words, like_days, other_order
+from anyorder.data import column_names
+from anyorder.data.almost_numbers import almost_numbers, around_numbers
+from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
+from anyorder.data.readings import all_like, are_pairs, reading_of
 from anyorder.data.strays import few_strays, stray_numbers, stray_times
-from anyorder.data.time_columns import real_times, time_variable
-from anyorder.data.whole_numbers import role_of, role_of_long
+from anyorder.data.time_columns import time_variable
+from anyorder.data.two_digit_years import find_century
+from anyorder.data.whole_numbers import Role, role_of, role_of_long
 from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.cells import (
     LARGEST_WHOLE,
-    LEADING_ZERO,
     NUMBER,
     Mask,
     Series,
@@ -35,21 +38,20 @@ from anyorder.variables.cells import (
     numbers,
 )
 from anyorder.variables.notations import Notation, find_notation
-from anyorder.variables.notations.clock import ClockNotation
-from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
+from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.scales import by_day, in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
-from anyorder.variables.times import EXAMPLE, ISO_TIME, has_zone
+from anyorder.variables.times import EXAMPLE, ISO_TIME
 from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks, no_answers
 
 MOST_ODD, ODD_SHARE = 5, 0.05
 """So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
 FEW = 20
 """Below so many rows nothing is said about a column from how its numbers are spread."""
-SAMPLE = 2_000
 MOST_SPELLINGS = 10
-RATIO_NAME = re.compile(r"(?i)(?:^|[\s_.-])(?:ratio|aspect|odds|score|result|verhältnis)(?:$|[\s_.-])")
+INFINITE = re.compile(r"[+-]?(?i:inf|infinity|∞)")
+"""Texts that stand for a number beyond all others, with which nothing can be computed."""
 _DIGIT = re.compile(r"\d")
 _ODD_SIGN = re.compile(r"^[<>~≤≥]|[*?†]$|^ca\.? |^approx")
 """What people put beside a number that is not quite one: <0.1, 12*."""
@@ -79,10 +81,12 @@ def understand(
     *,
     form: str = "",
     decimal_comma: bool = False,
+    decimal_point: bool = False,
 ) -> Understood:
     """What this column is, or is declared to be.
 
-    ``form`` is how its times (%d/%m/%Y) or numbers (1.234,5) are declared to be written.
+    ``form`` is how its times (%d/%m/%Y) or numbers (1.234,5) are declared to be written; ``decimal_comma`` and
+    ``decimal_point`` say that other columns of the table have them.
     """
     missing = missing_cells(column, marks)
     if missing.all():
@@ -94,16 +98,25 @@ def understand(
     if order:
         variable = level_variable(name, column, missing, forced or Kind.ORDINAL, order, declared=True)
         return Understood(name, variable, "levels in the order given")
-    reader = _Reader(name, column, missing, marks, decimal_comma)
+    reader = _Reader(name, column, missing, marks, decimal_comma=decimal_comma, decimal_point=decimal_point)
     return reader.declared(forced, form) if forced is not None else reader.found()
 
 
 class _Reader:
     """The readings of one column, tried in turn."""
 
-    def __init__(self, name: str, column: Series, missing: Mask, marks: Sequence[str], decimal_comma: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        column: Series,
+        missing: Mask,
+        marks: Sequence[str],
+        *,
+        decimal_comma: bool,
+        decimal_point: bool,
+    ) -> None:
         self.name, self.column, self.missing, self.marks = name, column, missing, tuple(marks)
-        self.decimal_comma = decimal_comma
+        self.decimal_comma, self.decimal_point = decimal_comma, decimal_point
         self.texts = self._holds_texts()
 
     def _holds_texts(self) -> bool:
@@ -161,7 +174,9 @@ class _Reader:
             return Understood(name, boolean_variable(name, column, self.missing), "declared")
         if kind in (Kind.CATEGORICAL, Kind.ORDINAL):
             return self._as_levels(kind, "declared", declared=True)
-        own = self._odd(list(self._counts)) if self.texts else ()
+        endless = [text for text in self._counts if INFINITE.fullmatch(text)] if self.texts else self._endless()
+        own = (*endless, *self._odd(list(self._counts))) if self.texts else tuple(endless)
+        own = tuple(dict.fromkeys(own))
         missing = self._unknown(own)
         if missing.all():
             raise UserError(f"column {name!r} cannot be read as {kind}: none of its cells is a number or a time")
@@ -170,11 +185,12 @@ class _Reader:
             texts, own = [text for text in texts if text not in {*strays[0], *strays[1]}], (*own, *strays[0])
             missing = self._unknown(own)
         if kind is Kind.DATETIME:
-            found = find_time_form(texts) if texts and not form and not _all(ISO_TIME, texts) else None
+            found = find_time_form(texts) if texts and not form and not all_like(ISO_TIME, texts) else None
+            found = find_century(name, found, texts).form if found else None
             pattern = form or (found.pattern if found else "")
             variable = time_variable(name, column, missing, declared=True, form=pattern)
             return self._with(variable, "declared", own, other_order(found))
-        plain = not texts or _all(NUMBER, texts)
+        plain = not texts or all_like(NUMBER, texts)
         notation = None if plain else find_notation(texts, decimal_comma=self.decimal_comma)
         if form:
             notation = NumberNotation.find(texts, separators=separators_of(name, form)) if texts else None
@@ -203,9 +219,11 @@ class _Reader:
         if 1 <= len(different) <= MOST_SPELLINGS and {text.casefold() for text in different} <= {"true", "false"}:
             return Understood(self.name, boolean_variable(self.name, self.column, self.missing), "true or false")
         sure = [text for text in different if text.casefold() not in UNKNOWN_WORDS]
-        read = self._as_numbers_or_times(sure, ()) if sure else None
+        endless = tuple(text for text in sure if INFINITE.fullmatch(text))
+        sure = [text for text in sure if text not in endless] if len(endless) < len(sure) else []
+        read = self._as_numbers_or_times(sure, endless) if sure else None
         if read is None and sure:
-            own = self._odd(sure)
+            own = (*endless, *self._odd(sure))
             rest = [text for text in sure if text not in set(own)] if own else []
             read = self._as_numbers_or_times(rest, own) if rest else None
             read = read or self._but_for_strays([text for text in sure if text not in set(own)], own)
@@ -245,33 +263,19 @@ class _Reader:
 
     def _as_numbers_or_times(self, texts: Sequence[str], own: tuple[str, ...]) -> Understood | None:
         """The reading of these different texts, if there is one; ``own`` are the words beside them."""
-        few = texts[:: max(1, len(texts) // SAMPLE)]  # most columns that fail do so at once
-        grouped = self.decimal_comma and any("." in text for text in few) and _all(r"-?\d{1,3}(?:\.\d{3})*", texts)
-        plain = not grouped and _all(NUMBER, few) and _all(NUMBER, texts)
-        if plain and any(_DIGIT.search(text) for text in texts):
-            if any(re.fullmatch(LEADING_ZERO, text) for text in texts):
-                return None
-            form = find_time_form(texts) if _all(r"\d{8}|\d{14}", texts) else None
-            if form:
-                return self._times("", self._unknown(own), own, form)
-            if _all(r"[+-]?\d+", texts):
-                return self._whole_numbers(self._unknown(own), own)
-            return self._numbers("numbers", self._unknown(own), own, _plain_form(texts))
-        zones = {has_zone(text) for text in few}  # a column with and without time zones cannot be put on one clock
-        if len(zones) == 1 and _all(ISO_TIME, few) and _all(ISO_TIME, texts) and _on_one_clock(texts):
-            return self._times("times", self._unknown(own), own)
-        if find_notation(few, decimal_comma=self.decimal_comma) is not None:
-            notation = find_notation(texts, decimal_comma=self.decimal_comma)
-            if isinstance(notation, ClockNotation) and not notation.pad and RATIO_NAME.search(self.name):
-                return None  # 16:10 is no time
-            if notation is not None:
-                return self._numbers(notation.meaning, self._unknown(own), own, notation)
-        form = find_time_form(few) and find_time_form(texts)
-        return self._times("", self._unknown(own), own, form) if form else None
+        read = reading_of(self.name, texts, decimal_comma=self.decimal_comma, decimal_point=self.decimal_point)
+        if read is None:
+            return None
+        missing = self._unknown(own)
+        if read.whole:
+            return self._whole_numbers(missing, own)
+        if read.times:
+            return self._times(read.said, missing, own, read.form, texts)
+        return self._numbers(read.said, missing, own, read.notation)
 
     def _words(self, different: Sequence[str]) -> Understood:
         """Yes and no, words with an order, names, or nothing to learn from."""
-        own = level_marks(different)
+        own = level_marks(different, names=self.name in column_names.PERSON)
         if own:
             different = [text for text in different if text not in set(own)]
         if not different:
@@ -279,6 +283,8 @@ class _Reader:
         if len(different) > FEW and by_day(different) is None:
             reason = unlearnable(different, sum(self._counts[text] for text in different))
             if reason:
+                vague = reason.startswith(("a different text", "free text"))
+                reason = almost_numbers(different) or (around_numbers(different) if vague else "") or reason
                 return Understood(self.name, None, reason, remedy=hints.kind(self.name, "categorical"))
         missing = missing_cells(self.column, (*self.marks, *own)) if own else self.missing
         if in_words(different):
@@ -293,7 +299,8 @@ class _Reader:
             return replace(read, remedy=hints.kind(self.name, "categorical"))
         said = "one text only: there is nothing to learn" if len(different) == 1 else f"{len(different)} levels"
         variable = level_variable(self.name, self.column, missing)
-        return self._with(variable, said, own, like_days(variable))
+        read = self._with(variable, said, own, (*like_days(variable), *about_levels(different)))
+        return replace(read, remedy=hints.kind(self.name, "continuous 1234,5")) if are_pairs(different) else read
 
     def _beside_a_scale(self, different: Sequence[str]) -> tuple[str, ...] | None:
         """The words for no answer, if all other texts are steps of a known scale; None if they are not."""
@@ -309,22 +316,45 @@ class _Reader:
     # Columns of numbers.
 
     def _number_column(self) -> Understood:
-        missing = self._unknown()
+        own = self._endless()
+        missing = self._unknown(own)
+        if missing.all():
+            return Understood(self.name, None, "no finite number")
         values = numbers(self.column, missing, self.name)[~missing]
         if bool((values == np.rint(values)).all()):
-            return self._whole_numbers(missing, ())
-        return self._numbers("numbers", missing)
+            return self._whole_numbers(missing, own)
+        if (self.name in column_names.VERSION or self.name in column_names.CODE) and values.min() >= 0:
+            different = list(map(str, np.unique(values)))
+            if reason := unlearnable(different, len(values)):
+                return Understood(self.name, None, reason, remedy=hints.kind(self.name, "continuous"))
+            return replace(
+                self._as_levels(Kind.CATEGORICAL, "codes, by the name of the column, taken for categories"),
+                remedy=hints.kind(self.name, "continuous"),
+            )
+        return self._numbers("numbers", missing, own)
+
+    def _endless(self) -> tuple[str, ...]:
+        """The infinite numbers of a column of numbers, which are as good as unknown."""
+        if self.column.dtype.kind != "f":
+            return ()
+        values = self.column.to_numpy(dtype=float, na_value=np.nan)
+        return tuple(str(value) for value in np.unique(values[np.isinf(values)]))
 
     def _whole_numbers(self, missing: Mask, own: tuple[str, ...]) -> Understood:
         """Ids, phone numbers, postcodes, dates in digits, or numbers."""
         values = numbers(self.column, missing, self.name)[~missing]
         role = role_of(self.name, values)
         exact = self.column.dtype.kind != "f"
-        if exact and not (role.form or role.why):
+        if exact and role == Role():
             role = role_of_long(self.column[~missing], values)
         if role.form:
             own = (*own, *role.strays)
-            return self._times("", self._unknown(own), own, TimeForm(role.form))
+            read = self._times("", self._unknown(own), own, TimeForm(role.form))
+            if role.doubt:
+                return replace(read, doubts=(*read.doubts, role.doubt), remedy=hints.kind(self.name, role.otherwise))
+            return read
+        if role.notation is not None:
+            return self._numbers(role.notation.meaning, missing, own, role.notation)
         if role.names:
             return replace(self._as_levels(Kind.CATEGORICAL, role.why), remedy=hints.kind(self.name, role.otherwise))
         if role.why:
@@ -347,16 +377,26 @@ class _Reader:
         return replace(read, remedy=hints.kind(self.name, f"continuous {other}")) if other else read
 
     def _times(
-        self, said: str, missing: Mask | None = None, own: tuple[str, ...] = (), form: TimeForm | None = None
+        self,
+        said: str,
+        missing: Mask | None = None,
+        own: tuple[str, ...] = (),
+        form: TimeForm | None = None,
+        texts: Sequence[str] = (),
     ) -> Understood:
         missing = self._unknown() if missing is None else missing
+        century = find_century(self.name, form, texts) if form else None
+        form = century.form if century else None
         pattern = form.pattern if form else ""
         variable = time_variable(self.name, self.column, missing, declared=False, form=pattern)
         if variable is None:
             return self._as_levels(Kind.CATEGORICAL, "one time only: there is nothing to learn")
         said = said or f"times written like {write_times(EXAMPLE, pattern)[0]}"
-        read = self._with(variable, said, own, other_order(form))
-        other = form.other if form else ""
+        if century and century.said:
+            said = f"{said}; {century.said}"
+        doubts = (*other_order(form), *((century.doubt,) if century and century.doubt else ()))
+        read = self._with(variable, said, own, doubts)
+        other = (form.other if form else "") or (century.other if century else "")
         return replace(read, remedy=hints.kind(self.name, f"datetime {other}")) if other else read
 
     def _as_levels(self, kind: Kind, said: str, *, declared: bool = False) -> Understood:
@@ -381,25 +421,6 @@ class _Reader:
 def _shape(text: str) -> str:
     """The text with all numbers alike."""
     return re.sub(r"[\d.,]+", "9", text)
-
-
-def _all(pattern: str, texts: Sequence[str]) -> bool:
-    whole = re.compile(pattern)
-    return all(whole.fullmatch(text) for text in texts)
-
-
-def _on_one_clock(texts: Sequence[str]) -> bool:
-    return len({has_zone(text) for text in texts}) == 1 and real_times(pd.Series(list(texts), dtype="str"))
-
-
-def _plain_form(texts: Sequence[str]) -> Notation | None:
-    """How plain numbers are written, if they always have so many digits: 2.50 is not 2.5."""
-    if not any("e" in text or "E" in text for text in texts):
-        places = {len(text.partition(".")[2]) for text in texts}
-        return NumberNotation(places=max(places)) if len(places) == 1 and 0 < max(places) <= MOST_PLACES else None
-    form = NumberNotation.find(texts)
-    known = form is not None and form.fixed and bool(form.places or form.exponent)
-    return replace(form, either=False) if form is not None and known else None
 
 
 def separators_of(name: str, form: str) -> tuple[str, str]:

@@ -16,18 +16,21 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from anyorder.data import column_names
 from anyorder.data.digits import PLACES, Grouped, Places
 from anyorder.data.layout import Head
 from anyorder.data.plain_numbers import PlainNumbers, plain_numbers
 from anyorder.data.plain_pieces import release_memory
+from anyorder.data.readings import are_lists
 from anyorder.data.said import Said
 from anyorder.data.table_text import Numbers, Say, Source, TableText
 from anyorder.errors import UserError
-from anyorder.variables.cells import LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
+from anyorder.variables.cells import CODE, LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
 ALWAYS_MISSING = ("nan", "NaN", "NAN", "<NA>", "NaT", "NULL", "null", "#N/A")
 """Texts that programs write for "no value", whatever the column. NA and None may be meant as texts."""
 MOST_HEADERS, HEADER_SHARE = 3, 0.05  # lines that repeat the column names: more of them are rows
+MOST_LISTS = 500  # different texts with commas: more of them are fractions
 FEW = 20  # texts for a missing cell that pandas is told of
 PIECE = 1 << 23  # bytes of text that are taken at a time
 COLUMNS_TIMES_PIECES = 20_000  # a piece costs a little for every column: wide tables are taken in fewer, larger pieces
@@ -78,7 +81,9 @@ def read_delimited(opened: Source, missing: Sequence[object], said: Said, say: S
     frame = pd.DataFrame(table, copy=False)
     fixed = {name: reading.places.found for name, reading in zip(names, seen.readings, strict=False)}
     frame.attrs[PLACES] = {name: places for name, places in fixed.items() if places and name in frame.columns}
-    commas = any(reading.comma and reading.with_commas is not None for reading in seen.readings)
+    commas = any(
+        reading.comma and reading.with_commas is not None and not reading.as_texts for reading in seen.readings
+    )
     return text.dialect("," if commas else ".", named=opened.named).put_on(frame)
 
 
@@ -127,7 +132,7 @@ def _seen(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
 
 def _seen_in(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
     names = text.head.names
-    readings = [_Reading(marks, decimal_comma=text.delimiter == ";") for _ in names]
+    readings = [_Reading(name, marks, decimal_comma=text.delimiter == ";") for name in names]
     seen = _Seen(readings, [False] * len(names), [False] * len(names))
     last = max((index for index in range(len(names)) if index not in text.head.nameless), default=0)
     telling = text.telling
@@ -143,14 +148,18 @@ def _seen_in(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
         for index, reading in enumerate(seen.readings):
             reading.see(piece.iloc[:, index])
     seen.names_as_cells = bool(seen.headers and alike)
+    if any(reading.plain.float and not reading.grouped.found for reading in readings):  # points before fractions
+        for reading in readings:
+            reading.fractions = reading.grouped.doubtful
     return seen
 
 
 class _Reading:
     """What one column is read as: numbers and booleans where that loses nothing in any cell, else texts."""
 
-    def __init__(self, marks: Sequence[str], *, decimal_comma: bool) -> None:
+    def __init__(self, name: str, marks: Sequence[str], *, decimal_comma: bool) -> None:
         self.marks = marks
+        self.exact = name in column_names.VERSION or name in column_names.CODE  # 1.10 is not 1.1
         self.complete = self.sure = True  # no cell is missing; none is a word for it either
         self.plain = _Numbers()
         self.with_commas = _Numbers() if decimal_comma else None  # what the numbers are if commas are points
@@ -158,14 +167,15 @@ class _Reading:
         self.truths = 0  # cells that are True or False; -1 if some cell is neither
         self.unknown: set[str] = set()  # the texts of missing cells, as long as they are few
         self.places = Places()
-        self.grouped = Grouped() if decimal_comma else None
+        self.fractions = False  # other columns have points before fractions, and nothing speaks against it here
+        self.grouped, self.by_commas = Grouped(".", likely=decimal_comma), Grouped(",", likely=False)
+        self.listed: set[str] | None = set() if decimal_comma else None  # texts with commas, as long as they are few
 
     def see(self, texts: Series) -> None:
         """Take note of some cells more."""
         if self.plain.all:
             self.places.see(texts)
-            if self.grouped is not None:
-                self.grouped.see(texts)
+            self.grouped.see(texts)
         if not self.plain.all and self.with_commas is None and self.truths < 0:  # texts, which can only be missing yet
             self.complete = self.complete and not missing_cells(pd.Series(texts.unique()), self.marks).any()
             return
@@ -182,6 +192,8 @@ class _Reading:
         if len(cells) and self.with_commas is not None:
             if all_match(cells, r"[+-]?\d+(?:,\d+)?"):
                 self.comma = self.comma or any_match(cells, r".*,.*")
+                self.by_commas.see(cells)
+                self._note_lists(cells)
                 self.with_commas.see(cells.str.replace(",", "."))
             else:
                 self.with_commas = None
@@ -200,6 +212,22 @@ class _Reading:
             self.with_commas = None  # there are points
         self.truths = -1
 
+    def _note_lists(self, cells: Series) -> None:
+        if self.listed is not None:
+            self.listed |= set(cells)
+            self.listed = None if len(self.listed) > MOST_LISTS else self.listed
+
+    @property
+    def as_texts(self) -> bool:
+        """Whether cells that could be numbers are kept as texts: codes, lists, points between thousands."""
+        commas = self.with_commas is not None and self.comma
+        if commas and self.listed is not None and are_lists([cell.strip() for cell in self.listed]):
+            return True
+        if commas and self.by_commas.found and not self.by_commas.doubtful:
+            return True
+        thousands = self.grouped.found and not self.fractions
+        return thousands or (self.exact and not (self.plain.whole or commas))
+
     def _note_unknown(self, cells: Series) -> None:
         if len(self.unknown) <= FEW:
             self.unknown |= set(cells)
@@ -207,7 +235,7 @@ class _Reading:
     @property
     def parsed(self) -> tuple[str, list[str]] | None:
         """The dtype that pandas can read the column as by itself, and its texts for a missing cell."""
-        if (self.with_commas is not None and self.comma) or (self.grouped is not None and self.grouped.found):
+        if (self.with_commas is not None and self.comma) or self.as_texts:
             return None
         if self.plain.whole and self.sure:
             return "int64", []
@@ -222,7 +250,7 @@ class _Reading:
             return texts  # read as numbers already
         commas = self.with_commas is not None and self.comma
         numbers = self.with_commas if commas and self.with_commas is not None else self.plain
-        if (numbers.whole or numbers.float) and not (self.grouped is not None and self.grouped.found):
+        if (numbers.whole or numbers.float) and not self.as_texts:
             sure = np.full(len(texts), True) if self.sure else ~missing_cells(texts, self.marks, words=True)
             cells = texts[sure].str.replace(",", ".") if commas else texts[sure]
             if numbers.whole:
@@ -235,7 +263,7 @@ class _Reading:
         if self.truths > 0:
             truth = (texts == "True").astype("bool" if missing is None else "boolean")
             return truth if missing is None else truth.mask(missing)
-        if commas:  # numbers, but with a leading zero or too long to be kept as numbers
+        if commas and not self.as_texts:  # numbers, but with a leading zero or too long to be kept as numbers
             texts = texts.str.replace(",", ".")
         return texts if missing is None else texts.mask(missing)
 
@@ -257,7 +285,7 @@ class _Numbers:
 
     def see(self, cells: Series) -> None:
         """Take note of some cells more; nothing is asked that no longer matters."""
-        self.all = self.all and all_match(cells, NUMBER) and not any_match(cells, LEADING_ZERO)
+        self.all = self.all and all_match(cells, NUMBER) and not any_match(cells, rf"{LEADING_ZERO}|{CODE}")
         if not self.all:
             return
         self.digits = self.digits or any_match(cells, r".*\d.*")

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
+
 from anyorder.variables.cells import Series
+from anyorder.variables.separators import GROUPED, GROUPED_BY_COMMAS
 
 PLACES = "anyorder.places"
 """Under this name a frame that was read from a text says how many digits its numbers always have after the point, and
 the letter of scientific notation, if they all are in it."""
 MOST = 12  # digits: more than these only programs write
 FEW = 200
+LONGEST = len("-999")
+"""Numbers without a sign between thousands have no more characters, and most marks for unknown neither."""
 
 
 class Places:
@@ -49,27 +54,42 @@ class Places:
 
 
 class Grouped:
-    """Whether all points can stand between thousands, in a file that has room for decimal commas: 1.204.500."""
+    """Whether all signs can stand between thousands: 1.204.500, or 1.204 beside 950.
 
-    def __init__(self) -> None:
-        self._all, self._some = True, False
+    ``likely``: the file has another sign before fractions, so that they more likely do.
+    """
+
+    def __init__(self, sign: str, *, likely: bool) -> None:
+        self._sign, self._likely = sign, likely
+        self._pattern = rf"\s*{GROUPED if sign == '.' else GROUPED_BY_COMMAS}\s*"
+        self._all, self._some, self._bare = True, False, False
 
     @property
     def found(self) -> bool:
         """Whether they can, and there are any."""
         return self._all and self._some
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether nothing in the column tells them from fractions of three digits."""
+        return not self._likely and not self._bare
+
     def see(self, texts: Series) -> None:
         """Take note of some cells more; a cell without a digit is no number."""
         if not self._all:
             return
-        few = texts.iloc[:FEW]
-        for part in (few, texts):
+        signs = texts.str.contains(self._sign, regex=False)
+        if not signs.any():  # as in most columns, which need not be looked at cell by cell
+            self._all, self._bare = bool(texts.str.len().max() <= LONGEST), True
+            return
+        self._some = True
+        different = pd.Series(texts.unique())
+        for part in (different.iloc[:FEW], different):
             numbers = part[part.str.contains(r"\d")]
-            if not numbers.str.fullmatch(r"\s*-?\d{1,3}(?:\.\d{3})*\s*").all():
+            if not numbers.str.fullmatch(self._pattern).all():
                 self._all = False
                 return
-        self._some = self._some or bool(texts.str.contains(".", regex=False).any())
+        self._bare = self._bare or bool((~signs & texts.str.contains(r"\d")).any())
 
 
 _FRACTION = re.compile(r"[+-]?\d+[.,](\d+)(?:([eE])[+-]?\d+)?")

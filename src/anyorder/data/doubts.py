@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from anyorder.data.almost_numbers import almost_numbers
+from anyorder.data.readings import are_pairs
+from anyorder.variables.centuries import split_century
 from anyorder.variables.scales import day_of_year
 from anyorder.variables.schema import Variable
 from anyorder.variables.time_forms import TimeForm
@@ -35,7 +38,8 @@ def other_order(form: TimeForm | None) -> tuple[str, ...]:
     """About dates that could be read in another order too."""
     if form is None or not form.other:
         return ()
-    first, second = (FIRST[pattern.replace("-", "")[1]] for pattern in (form.pattern, form.other))
+    forms = (split_century(pattern)[1] for pattern in (form.pattern, form.other))
+    first, second = (FIRST[pattern.replace("-", "")[1]] for pattern in forms)
     return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)
 
 
@@ -50,3 +54,12 @@ def like_days(variable: Variable) -> tuple[str, ...]:
     text = next((text for text, (month, day) in days.items() if month != day), next(iter(days)))
     month, day = days[text]
     return (f"{text!r} is a date without a year: spreadsheets make such dates of {day}-{month} or {month}-{day}",)
+
+
+def about_levels(different: Sequence[str]) -> tuple[str, ...]:
+    """About levels that have numbers in them but are not read as numbers."""
+    if are_pairs(different):
+        example = next(text for text in different if "," in text)
+        return (f"texts such as {example!r} are taken for lists of answers; they could be fractions",)
+    reason = almost_numbers(different)
+    return (reason,) if reason else ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anyorder.variables.cells import LEADING_ZERO, Series
+from anyorder.variables.cells import CODE, LEADING_ZERO, Series
 
 try:
     import pyarrow
@@ -54,6 +54,9 @@ def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError):
         return None
     if np.isnan(numbers).any() or not np.isfinite(numbers).any():
+        return None
+    signs = any(compute.any(compute.match_substring(cells, sign)).as_py() for sign in ("e", "E", "+"))
+    if signs and _any(cells, rf"^(?:{CODE})$"):
         return None
     zeros = any(compute.any(compute.starts_with(cells, begin)).as_py() for begin in ("0", "-0", "+0"))
     return None if (zeros and _any(cells, PADDED)) or (long and _any(cells, LONG)) else PlainNumbers(False, unknown)

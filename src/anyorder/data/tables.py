@@ -110,12 +110,14 @@ def understand_table(
         )
     marks = tuple(dict.fromkeys(str(mark) for mark in missing))
     written_so = Dialect.of(table).decimal == ","
-    comma = written_so or _has_decimal_commas(kept)
+    comma = written_so or _has(_DECIMAL_COMMA, kept)
+    point = not comma and (any(column.dtype.kind == "f" for _, column in kept.items()) or _has(_DECIMAL_POINT, kept))
     digits: Mapping[str, tuple[int, str]] = table.attrs.get(PLACES, {})
     found = []
     for name in kept.columns:
         forced, form = _kind(name, chosen[name]) if name in chosen else (None, "")
-        read = understand(name, kept[name], forced, marks, orders.get(name, ()), form=form, decimal_comma=comma)
+        order = orders.get(name, ())
+        read = understand(name, kept[name], forced, marks, order, form=form, decimal_comma=comma, decimal_point=point)
         if read.variable is not None and kept[name].dtype.kind == "f" and read.variable.numeric:
             read = replace(read, variable=_as_in_file(read.variable, digits.get(name, (0, "")), comma=written_so))
         if read.variable is not None and name in limits:
@@ -144,18 +146,21 @@ def lines_about(column: Understood) -> list[str]:
     return [f"column {column.name!r}: {doubt}{change}" for doubt in column.doubts]
 
 
-def _has_decimal_commas(table: pd.DataFrame) -> bool:
-    """Whether some column can only be read with decimal commas, so that others more likely have them too."""
+def _has(number: re.Pattern[str], table: pd.DataFrame) -> bool:
+    """Whether most cells of some column are such numbers, so that other columns more likely have the same sign."""
     for _, column in table.items():
         if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype.kind in "biufM":
             continue
         few = [cell.strip() for cell in column.iloc[:200].tolist() if isinstance(cell, str)]
-        if few and sum(bool(_DECIMAL_COMMA.fullmatch(cell)) for cell in few) > len(few) / 2:
+        if few and sum(bool(number.fullmatch(cell)) for cell in few) > len(few) / 2:
             return True
     return False
 
 
 _DECIMAL_COMMA = re.compile(r"\D{0,4}(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})\D{0,4}")
+
+
+_DECIMAL_POINT = re.compile(r"\D{0,4}(?:(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|0\.\d+)\D{0,4}")
 
 
 def _kind(name: str, given: object) -> tuple[Kind, str]:

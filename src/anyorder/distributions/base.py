@@ -15,6 +15,9 @@ from torch import Tensor
 from anyorder.distributions.curves import Curve
 from anyorder.errors import UserError
 
+End = float | Tensor
+"""An end of a stretch: the same for a whole batch, or that of each element."""
+
 
 class Distribution(ABC):
     """A batch of one-dimensional distributions over the values of one variable, in model units."""
@@ -85,18 +88,22 @@ class Distribution(ABC):
         return None
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         """The integrals of density times ``function``, and of the density, over [low, high], in float64, by one rule.
 
-        Their ratio is the mean of a function inside. None where the family has no quick way to it.
+        Their ratio is the mean of a function inside. ``steps``: where the function is not smooth. None where the family
+        has no quick way to it.
         """
         return None
 
     def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
+        self, low: End, high: End, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"] | None:
-        """One draw per element given that it lies in [low, high]; None where the family has no quick way to it."""
+        """One draw per element given that it lies in [low, high]; None where the family has no quick way to it.
+
+        The ends are the same for all elements, or tensors with those of each.
+        """
         return None
 
     def rows(self, index: Int[Tensor, " some"]) -> Distribution:

@@ -77,13 +77,14 @@ def within_components(
     log_density: Callable[[Tensor], Tensor],
     parts: tuple[Tensor, Tensor, Tensor],
     ends: tuple[float, float],
+    steps: tuple[float, ...] = (),
 ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
     """The integrals of a mixture's density times ``function``, and of the density alone, from one end to the other.
 
     A sum over components, each on panels of its own: the work grows with their number and not with its square, as it
     does where the logarithm of the whole density is wanted. ``parts``: logits, means and log scales; ``log_density``:
     of a component in its own scales. The panels are narrow, since ``function`` may bend anywhere; in a large batch they
-    are twice as wide and have half the nodes.
+    are twice as wide and have half the nodes. ``steps``: where ``function`` jumps, and panels end.
     """
     logits, means, log_scales = (part.double() for part in parts)
     fine = logits.numel() <= MANY
@@ -92,7 +93,11 @@ def within_components(
 
     def part(logits: Tensor, means: Tensor, scales: Tensor) -> Tensor:
         first, last = ((end - means) / scales if math.isfinite(end) else torch.full_like(means, end) for end in ends)
-        breaks = edges.clamp(first[..., None], last[..., None])
+        breaks = edges.expand(*means.shape, -1)
+        if steps:
+            jumps = (torch.tensor(steps, dtype=means.dtype, device=means.device) - means[..., None]) / scales[..., None]
+            breaks = torch.cat([breaks, jumps.clamp(edges[0], edges[-1])], dim=-1)
+        breaks = breaks.clamp(first[..., None], last[..., None])
         standard, weights = composite(breaks, count=nodes)
         share = logits.softmax(-1)[..., None] * weights * log_density(standard).exp()
         values = function(means[..., None] + scales[..., None] * standard)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
+from numpy.typing import NDArray
 from torch import Tensor
 
 from anyorder.distributions.base import Distribution
@@ -27,6 +28,8 @@ from anyorder.errors import UserError
 from anyorder.heads.base import Head
 from anyorder.support.checks import inside
 
+Array = TypeVar("Array", Tensor, NDArray[np.float64])
+
 REACHES = "[1, 1e9]"  # of columns, in model units
 PLAIN = 5.0  # |log scale| up to which the feature is the log scale itself
 REACH = 2.0  # how much further it can go: scales stay within e^-7 .. e^7 model units
@@ -34,18 +37,19 @@ WIDEST = 0.4  # scale of a component, as a share of how far the column reaches
 SOFT = 0.5  # the last part of the way to a limit, which is only approached: model units, and nats of a log scale
 
 
-def bounded(feature: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+def bounded(feature: Array) -> Array:
     """The log scale that a feature stands for: smooth, increasing, the identity in the middle."""
     return limited(feature, -PLAIN, PLAIN, REACH)
 
 
-def limited(feature: Float[Tensor, "*batch"], low: float, high: float, further: float) -> Float[Tensor, "*batch"]:
+def limited(feature: Array, low: float, high: float, further: float) -> Array:
     """The feature itself between ``low`` and ``high``, approaching what lies ``further`` outside."""
-    middle = feature.clamp(low, high)
-    if not torch.is_grad_enabled() and torch.equal(middle, feature):
+    middle = feature.clip(low, high)
+    if not torch.is_grad_enabled() and bool((middle == feature).all()):
         return feature  # as nearly always
     excess = feature - middle
-    return middle + excess / (1 + excess.abs() / further)
+    found: Array = middle + excess / (1 + abs(excess) / further)
+    return found
 
 
 def broad(components: int, deviation: float) -> Float[Tensor, " size"]:
@@ -160,11 +164,27 @@ class MixtureHead(Head):
     ]:
         """Logits, means and log scales."""
         logits, means, log_scales = features.chunk(3, dim=-1)
+        return logits, *self._kept_within(means, log_scales)
+
+    def arrays(
+        self, features: Float[np.ndarray, "*batch size"]
+    ) -> tuple[
+        Float[np.ndarray, "*batch components"],
+        Float[np.ndarray, "*batch components"],
+        Float[np.ndarray, "*batch components"],
+    ]:
+        """Logits, means and scales, in NumPy."""
+        count = self.components
+        means, log_scales = self._kept_within(features[..., count : 2 * count], features[..., 2 * count :])
+        return features[..., :count], means, np.exp(log_scales)
+
+    def _kept_within(self, means: Array, log_scales: Array) -> tuple[Array, Array]:
+        """Means and log scales within what the column allows."""
         if self.reach is None:
-            return logits, means, bounded(log_scales)
+            return means, bounded(log_scales)
         widest = math.log(WIDEST * self.reach)
         log_scales = limited(bounded(log_scales), -math.inf, widest - SOFT, SOFT)
-        return logits, limited(means, -self.reach, self.reach, SOFT), log_scales
+        return limited(means, -self.reach, self.reach, SOFT), log_scales
 
     def start(self) -> Float[Tensor, " size"]:
         return broad(self.components, self.deviation)

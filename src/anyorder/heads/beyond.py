@@ -20,15 +20,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from anyorder.distributions.base import Distribution
+from anyorder.distributions.base import Distribution, End
 from anyorder.distributions.cut import Cut
 from anyorder.distributions.region import Interval
 
 Pair = tuple[float, float]
-UNFELT = 1e-7  # probability that may be missing in a mean: no more than quadrature leaves out
 EVERYTHING = Interval(-math.inf, math.inf, -math.inf, math.inf)
 
 
@@ -132,9 +131,9 @@ class BeyondDistribution(Distribution):
         return self._settled(self.base.sample(generator), generator)
 
     def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
+        self, low: End, high: End, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"] | None:
-        if math.isfinite(low) or math.isfinite(high):
+        if isinstance(low, Tensor) or isinstance(high, Tensor) or math.isfinite(low) or math.isfinite(high):
             return None
         drawn = self.base.sample_within(low, high, generator)
         return None if drawn is None else self._settled(drawn, generator)
@@ -143,7 +142,7 @@ class BeyondDistribution(Distribution):
         """Draws of the base become draws of this law.
 
         On which side of the ends a draw is to lie is decided apart from it. If it lies there it stays, since among
-        those it is as likely as any; the few others are drawn again, there.
+        those it is as likely as any; the few others are drawn again, there, all of them at once.
         """
         below, above = self.outside(*self.ends)
         level = torch.rand(drawn.shape, generator=generator, dtype=torch.float64, device=drawn.device)
@@ -151,26 +150,30 @@ class BeyondDistribution(Distribution):
         moved = wanted != self._side(drawn)
         if not bool(moved.any()):
             return drawn
-        drawn = drawn.clone()
-        reaches = {-1: (-math.inf, self.ends[0]), 0: self.ends, 1: (self.ends[1], math.inf)}
-        for side, reach in reaches.items():
-            if bool((here := moved & (wanted == side)).any()):
-                drawn[here] = self._drawn_within(here, side, reach, generator).to(drawn.dtype)
-        return drawn
+        if drawn.ndim != 1:
+            again = self._drawn_on(self.base, self.masses, wanted, generator)
+            return torch.where(moved, again.to(drawn.dtype), drawn)
+        some = moved.nonzero()[:, 0]
+        again = self._drawn_on(self.base.rows(some), self.masses[:, some], wanted[some], generator)
+        return drawn.index_put((some,), again.to(drawn.dtype))
 
-    def _drawn_within(
-        self, here: Bool[Tensor, "*batch"], side: int, reach: Pair, generator: torch.Generator | None
-    ) -> Float[Tensor, " some"]:
-        """A draw on this side of the ends for each of some elements."""
-        few = self.base.rows(here.nonzero()[:, 0]) if here.ndim == 1 else self.base
-        drawn = few.sample_within(*reach, generator)
-        if drawn is None:
-            level = torch.rand(few.shape, generator=generator, dtype=torch.float64, device=here.device)
-            below, above = self.masses[:, here] if here.ndim == 1 else self.masses
-            inside = below + level * (1 - below - above).clamp(min=0)
-            level = {-1: level * below, 0: inside, 1: 1 - level * above}[side]
-            drawn = few.quantile(level.clamp(1e-300, 1 - 1e-16))
-        return drawn if here.ndim == 1 else drawn[here]
+    def _drawn_on(
+        self,
+        base: Distribution,
+        masses: Float[Tensor, "two *some"],
+        side: Int[Tensor, "*some"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, "*some"]:
+        """A draw of each element of a base on a side of the ends."""
+        ends = torch.tensor([-math.inf, *self.ends, math.inf], dtype=torch.float64, device=side.device)
+        drawn = base.sample_within(ends[side + 1], ends[side + 2], generator)
+        if drawn is not None:
+            return drawn
+        level = torch.rand(side.shape, generator=generator, dtype=torch.float64, device=side.device)
+        below, above = masses
+        inside = below + level * (1 - below - above).clamp(min=0)
+        level = torch.where(side < 0, level * below, torch.where(side > 0, 1 - level * above, inside))
+        return base.quantile(level.clamp(1e-300, 1 - 1e-16))
 
     def _side(self, value: Tensor) -> Tensor:
         """-1 below the lower end, 1 above the upper one, 0 between them."""
@@ -183,19 +186,13 @@ class BeyondDistribution(Distribution):
         return self.expect(lambda value: value).to(self.base.mean().dtype)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
-        """E f h / E f, with what is beyond an end by a rule for there, where the base has one."""
+        """E f h / E f; in one go where the base has a rule that knows of the ends."""
         if fine and not self.discrete:
-            changes = [(factor - 1, float(mass.max())) for factor, mass in zip(self.factors, self.masses, strict=True)]
-            reaches = ((-math.inf, self.ends[0]), (self.ends[1], math.inf))
-            parts = [
-                (more, self.base.expect_within(function, *reach))
-                for (more, most), reach in zip(changes, reaches, strict=True)
-                if abs(more) * most > UNFELT
-            ]
-            added = [(more, part) for more, part in parts if part is not None]
-            if len(added) == len(parts):
-                value = self.base.expect(function) + sum(more * part[0] for more, part in added)
-                return value / (1 + sum(more * part[1] for more, part in added))
+            found = self.base.expect_within(
+                lambda points: function(points) * self._factor(points), -math.inf, math.inf, self.ends
+            )
+            if found is not None:
+                return found[0] / (found[1] * self._total)
         value = self.base.expect(lambda points: function(points) * self._factor(points), fine=fine)
         return value / self.base.expect(self._factor, fine=fine)
 

@@ -197,12 +197,14 @@ class BinnedDistribution(Distribution):
         return (self.logits.double().softmax(-1) * table).sum(-1)
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         if self.bins.lattice is not None:
             return None
-        points, weights = self.bins.rule_within(low, high)
-        tables = torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
+        tables = torch.zeros(self.bins.count, 2, dtype=torch.float64)
+        for least, most in pairwise([low, *(step for step in steps if low < step < high), high]):
+            points, weights = self.bins.rule_within(least, most)
+            tables += torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
         total, mass = (self.logits.double().softmax(-1) @ tables.to(self.logits.device)).unbind(-1)
         return total, mass
 

@@ -32,6 +32,7 @@ from anyorder.variables.warp import Warp
 HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 APART = 1e-12  # normal scores that are nearer are one: what lies between has no digits
 NARROWEST = 1e-300  # width of a bin, before a number is divided by it
+SHORTEST = 1e-100  # of a piece on which a density has a slope
 REACH = 9.0  # normal scores beyond which nothing is left
 GRID = tuple(step / 2 for step in range(-18, 19))  # panels no wider than half a standard deviation
 LEAST_KEPT = 1e-6  # of a bin, to be stretched to the whole of it
@@ -54,6 +55,7 @@ class Bins:
     cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
     lost: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
     rules: dict[tuple[float, float], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
+    shares: dict[tuple[tuple[float, float], ...], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def parted(cls, edges: tuple[float, ...], warp: Warp, lattice: Lattice | None, blur: float = 0.0) -> Bins:
@@ -195,6 +197,12 @@ class Bins:
             self.cuts[low, high] = self.held(ends[:1], ends[1:])[:, 0]
         return self.cuts[low, high]
 
+    def held_in(self, stretches: tuple[tuple[float, float], ...]) -> NDArray[np.float64]:
+        """How much of each bin lies between pairs of model values, a row for each pair; kept."""
+        if stretches not in self.shares:
+            self.shares[stretches] = np.stack([self.held_within(*ends).numpy() for ends in stretches])
+        return self.shares[stretches]
+
     def lost_within(self, low: float, high: float) -> Float[Tensor, " bins"]:
         """What must be added to the logits so that bins, once cut at two model values, hold what they held; kept."""
         if (low, high) not in self.lost:
@@ -263,6 +271,14 @@ class Pieces:
         """How much of each bin lies on each piece and below it."""
         return np.cumsum((self.left + self.right) / 2 * self.lengths, axis=1)
 
+    @cached_property
+    def parabolas(self) -> NDArray[np.float64]:
+        """How much of each bin lies below each piece, its density in u at the beginning, and half the slope of that."""
+        below = np.concatenate([np.zeros((len(self.left), 1)), self.totals[:, :-1]], axis=1)
+        # On a piece without length there is no way to go, and nothing to bend.
+        rise = np.where(self.lengths > SHORTEST, self.right - self.left, 0.0)
+        return np.concatenate([below, self.left, rise / (2 * np.maximum(self.lengths, SHORTEST))], axis=1)
+
 
 @dataclass(frozen=True, eq=False)
 class Histogram(Curve):
@@ -272,27 +288,32 @@ class Histogram(Curve):
     probs: NDArray[np.float64]
 
     def at(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        pieces, (left, right) = self.bins.plain, self._heights
         score, slope = self.bins.warp.forward_and_slope(points)
-        piece = np.searchsorted(pieces.inner, score, side="right")
-        length = pieces.lengths[piece]
+        below, height, bend, way = self._on_pieces(score)
+        return below + way * (height + bend * way), (height + 2 * bend * way) * slope * np.exp(
+            -0.5 * score * score - HALF_LOG_TWO_PI
+        )
+
+    def cdf(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        below, height, bend, way = self._on_pieces(self.bins.warp.forward_array(points))
+        found: NDArray[np.float64] = below + way * (height + bend * way)
+        return found
+
+    def _on_pieces(self, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        """What lies below the pieces of these scores, the parabola of the cdf there, and how far along it they are."""
+        pieces = self.bins.plain
+        piece = pieces.inner.searchsorted(score, side="right")
         u = torch.special.ndtr(torch.from_numpy(score)).numpy()
-        share = ((u - pieces.starts[piece]) / length).clip(0, 1)
-        start = left[piece]
-        rise = (right[piece] - start) * share
-        reached = self._below[piece] + length * share * (start + rise / 2)
-        return reached, (start + rise) * slope * np.exp(-0.5 * score * score - HALF_LOG_TWO_PI)
+        below, height, bend = self._table[:, piece]
+        way = np.minimum(np.maximum(u - pieces.starts[piece], 0.0), pieces.lengths[piece])
+        return below, height, bend, way
 
     def bracket(self, level: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        piece = np.searchsorted(self._below[1:], level)
+        piece = self._table[0, 1:].searchsorted(level)
         return self.bins.plain.ends[piece], self.bins.plain.ends[piece + 1]
 
     @cached_property
-    def _heights(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The density in u at either end of every piece."""
-        return self.probs @ self.bins.plain.left, self.probs @ self.bins.plain.right
-
-    @cached_property
-    def _below(self) -> NDArray[np.float64]:
-        """What the pieces below each piece hold."""
-        return np.concatenate([[0.0], (self.probs @ self.bins.plain.totals)[:-1]])
+    def _table(self) -> NDArray[np.float64]:
+        """For every piece: what lies below, the density in u where it begins, and half its slope."""
+        found: NDArray[np.float64] = (self.probs @ self.bins.plain.parabolas).reshape(3, -1)
+        return found

@@ -16,9 +16,10 @@ such as those of several folds, are one batch; where many values are asked for, 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import ClassVar
 
@@ -34,7 +35,8 @@ from anyorder.heads.beyond import BeyondDistribution, total
 from anyorder.heads.blended import BlendDistribution
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
-from anyorder.heads.merging import Joins, folded, is_histogram, rows_together
+from anyorder.heads.merging import Joins, folded, of_one_shape, rows_together
+from anyorder.heads.one_blend import NO_ENDS, NO_FACTORS, Curves, OneBlend
 from anyorder.support.checks import inside, whole
 from anyorder.support.registry import describe
 
@@ -136,6 +138,12 @@ class Blend(Head):
         if len(counted) == 1:
             only = self.member(counted[0], features[..., self.starts[counted[0]] :])
             return self._sharpened(only, features) if self.sharpness else only
+        alone = math.prod(features.shape[:-1]) == 1 and features.device.type == "cpu"
+        if not alone or torch.is_grad_enabled() or self._curves is None:
+            return self._mixed(features)
+        return OneBlend(features, self.members[0].points, self._curves, partial(self._mixed, features))
+
+    def _mixed(self, features: Float[Tensor, "*batch size"]) -> Distribution:
         log_weights = self.weights_for(features)
         members: list[Distribution] = []
         shares: list[Tensor] = []
@@ -221,15 +229,25 @@ class Blend(Head):
             (own, start + torch.arange(self.members[own[0]].size)) for own, start in zip(bundles, starts, strict=True)
         ]
 
+    @cached_property
+    def _curves(self) -> Curves | None:
+        """How the features of one row become a curve; None for levels, and where members have none."""
+        if self.levels:
+            return None
+        bundles = [(own, self.members[own[0]], index.cpu().numpy()) for own, index in self._bundles]
+        gates = self._gate_index.cpu().numpy() if self.gates else None
+        law_ends = (self._ends, self._factors) if self.beyond else (NO_ENDS, NO_FACTORS)
+        return Curves.of(bundles, self.log_weights.cpu().numpy(), gates, *law_ends)
+
     def _chosen(self, numbers: Sequence[int]) -> slice | list[int]:
         """Members by their numbers: in a slice, which is quicker, where they stand in a row."""
         first, last = numbers[0], numbers[-1]
         return slice(first, last + 1) if last - first + 1 == len(numbers) else list(numbers)
 
     @cached_property
-    def _histograms(self) -> list[bool]:
-        """Which of the members of :attr:`alike` answer with histograms."""
-        return [is_histogram(self.members[own[0]](self.members[own[0]].start()[None])) for own in self.alike]
+    def _shapes(self) -> list[list[int]]:
+        """Which of the members of :attr:`alike` answer with laws of one shape."""
+        return of_one_shape([self.members[own[0]](self.members[own[0]].start()[None]) for own in self.alike])
 
     @cached_property
     def counted(self) -> list[int]:
@@ -257,14 +275,12 @@ class Blend(Head):
         sorted_rows = np.split(which.argsort(kind="stable"), ends)
         rows = [torch.from_numpy(part).to(member.device) for part in sorted_rows]
         laws = [self._alone(own[0], features[here]) for own, here in zip(self.alike, rows, strict=True)]
-        # Histograms of several folds differ in their bins. As one batch they are drawn from in one go; all of them,
-        # also those without rows, so that there is one set of joined bins to keep.
-        binned = [number for number, histogram in enumerate(self._histograms) if histogram]
-        together = rows_together([laws[number] for number in binned], self._joins) if len(binned) > 1 else None
-        found = list(zip(rows, laws, strict=True))
-        if together is not None:
-            found = [one for number, one in enumerate(found) if number not in binned]
-            found.append((torch.cat([rows[number] for number in binned]), together))
+        # Histograms of several folds differ in their bins, mixtures in their components. As one batch they are drawn
+        # from in one go; all of them, also those without rows, so that there is one set of joined bins to keep.
+        found = [
+            (torch.cat([rows[number] for number in own]), rows_together([laws[number] for number in own], self._joins))
+            for own in self._shapes
+        ]
         return [(here, self._around(law)) for here, law in found if len(here)]
 
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:

@@ -105,7 +105,8 @@ class BlendDistribution(Distribution):
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Between the members' quantiles, to a member's own point where the cdf jumps."""
         if (curve := self.curve()) is not None:
-            return self._along(curve, level)
+            lattice = lattice_of(self) if self.discrete else None
+            return curve.along(level, self.shape, lattice).to(self._dtype)
         if self._cut_once is not None:
             return self._cut_once.quantile(level)
         if (merged := self.merged) is not self:
@@ -159,21 +160,6 @@ class BlendDistribution(Distribution):
         weights: list[float] = self.log_weights.double().exp().reshape(-1).tolist()
         return mixed_curve(known, weights, self.joins) if len(known) == len(each) == len(weights) else None
 
-    def _along(self, curve: Curve, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The quantiles of one distribution that is this curve, cut into cells where there is a lattice."""
-        wanted = level.double().expand(np.broadcast_shapes(level.shape, self.shape)).contiguous()
-        levels = wanted.cpu().numpy().reshape(-1)
-        found = torch.from_numpy(curve.quantile(levels))
-        lattice = lattice_of(self) if self.discrete else None
-        if lattice is not None:
-            index = lattice.index_reaching(found)
-            # The cdf decides where an edge and the level agree to rounding.
-            for step, beyond in ((-1, np.greater_equal), (1, np.less)):
-                reached, _ = curve.at(lattice.edge(index + min(step, 0)).numpy())
-                index = torch.where(torch.from_numpy(beyond(reached, levels)), lattice.within(index + step), index)
-            found = lattice.at(index)
-        return found.reshape(wanted.shape).to(level.device, self._dtype)
-
     def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Between the least and the greatest of the members' quantiles."""
         each = [member.bracket(level) for member in self.members]
@@ -225,9 +211,9 @@ class BlendDistribution(Distribution):
         return value.to(dtype)
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        each = [member.expect_within(function, low, high) for member in self.members]
+        each = [member.expect_within(function, low, high, steps) for member in self.members]
         found = [one for one in each if one is not None]
         if len(found) < len(each):
             return None

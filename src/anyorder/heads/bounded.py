@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.distributions.base import Distribution
+from anyorder.distributions.base import Distribution, End
 from anyorder.distributions.curves import Between, Curve
 from anyorder.distributions.quadrature import composite
 from anyorder.errors import UserError
@@ -77,11 +77,13 @@ class BoundedDistribution(Distribution):
         return self.quantile(level)
 
     def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
+        self, low: End, high: End, generator: torch.Generator | None = None
     ) -> Float[Tensor, "*batch"] | None:
         if bool((self.log_mass() < LOG_LITTLE).any()):
             return None
-        return self.base.sample_within(max(low, self.low), min(high, self.high), generator)
+        low = low.clamp(min=self.low) if isinstance(low, Tensor) else max(low, self.low)
+        high = high.clamp(max=self.high) if isinstance(high, Tensor) else min(high, self.high)
+        return self.base.sample_within(low, high, generator)
 
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         at = value.clamp(self.low, self.high)
@@ -163,7 +165,7 @@ class BoundedDistribution(Distribution):
         return self._integrate(lambda values, log_density: function(values))
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         if self.discrete or bool((self.log_mass() < LOG_LITTLE).any()):
             return None
@@ -171,7 +173,7 @@ class BoundedDistribution(Distribution):
         if not least < most:
             nothing = torch.zeros(self.shape, dtype=torch.float64, device=self.device)
             return nothing, nothing
-        found = self.base.expect_within(function, least, most)
+        found = self.base.expect_within(function, least, most, steps)
         scale = (-self.log_mass().double()).exp()
         return None if found is None else (found[0] * scale, found[1] * scale)
 

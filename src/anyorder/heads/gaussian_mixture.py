@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from anyorder.distributions.base import End
 from anyorder.distributions.curves import Curve
 from anyorder.distributions.quadrature import by_component, in_parts, panels, within_components
 from anyorder.distributions.tails import finite, log_normal_between, log_normal_beyond
@@ -46,14 +47,12 @@ class GaussianMixtureDistribution(LineMixture):
         return mean + log_scale.exp() * noise
 
     @torch.no_grad()
-    def sample_within(
-        self, low: float, high: float, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "*batch"]:
+    def sample_within(self, low: End, high: End, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
         """A component by what it has inside, then its own draw there, by inversion from the nearer tail."""
-        if low == -math.inf and high == math.inf:
+        if isinstance(low, float) and isinstance(high, float) and (low, high) == (-math.inf, math.inf):
             return self._drawn_anywhere(generator)
-        ends = (torch.tensor(end, dtype=torch.float64, device=self.logits.device) for end in (low, high))
-        lower, upper = (self._standard(finite(end).expand(self.shape)).double() for end in ends)
+        low, high = (torch.as_tensor(end, dtype=torch.float64, device=self.logits.device) for end in (low, high))
+        lower, upper = (self._standard(finite(end).expand(self.shape)).double() for end in (low, high))
         held = self.logits.double() + log_normal_between(lower, upper)
         chosen = draw(held, generator)[..., None]
         lower, upper, mean, log_scale = (
@@ -125,10 +124,10 @@ class GaussianMixtureDistribution(LineMixture):
         return total / mass
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         parts = (self.logits, self.means, self.log_scales)
-        return within_components(function, _log_normal, parts, (low, high))
+        return within_components(function, _log_normal, parts, (low, high), steps)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """By quadrature in float64 on panels that follow every component; the error is below 1e-5 nats."""

@@ -64,17 +64,14 @@ def with_fewest(
     members: Sequence[Distribution], log_weights: Float[Tensor, "*batch members"], joins: Joins
 ) -> tuple[tuple[Distribution, ...], Float[Tensor, "*batch left"]]:
     """The mixture with fewer members: those of one shape are merged, where the first of them stood."""
-    alike: dict[Any, list[int]] = {}
-    for index, member in enumerate(members):
-        shape = _shape(member)
-        alike.setdefault(index if shape is None else shape, []).append(index)
+    alike = of_one_shape(members)
     if len(alike) == len(members):
         return tuple(members), log_weights
     found = []
-    for own in alike.values():
+    for own in alike:
         share = log_weights[..., own].double().log_softmax(-1).expand(*members[own[0]].shape, -1)
         found.append(members[own[0]] if len(own) == 1 else _merge([members[index] for index in own], share, joins))
-    return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike.values()], dim=-1)
+    return tuple(found), torch.stack([log_weights[..., own].logsumexp(-1) for own in alike], dim=-1)
 
 
 def mixed_curve(curves: Sequence[Curve], weights: Sequence[float], joins: Joins) -> Curve:
@@ -97,39 +94,48 @@ def mixed_curve(curves: Sequence[Curve], weights: Sequence[float], joins: Joins)
     return Mixed([curve for _, curve in found], [weight for weight, _ in found])
 
 
-def is_histogram(law: Distribution) -> bool:
-    """Whether it is a batch of histograms, behind bounds and beside atoms or not."""
-    if isinstance(law, BoundedDistribution | SpikedDistribution):
-        return is_histogram(law.base)
-    return isinstance(law, BinnedDistribution)
+def of_one_shape(laws: Sequence[Distribution]) -> list[list[int]]:
+    """Which of these laws can be rows of one batch (:func:`rows_together`), by their numbers."""
+    found: dict[Any, list[int]] = {}
+    for number, law in enumerate(laws):
+        shape = _shape(law)
+        found.setdefault(number if shape is None else shape, []).append(number)
+    return list(found.values())
 
 
-def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution | None:
-    """The rows of several batches of histograms, one after the other, as one batch over the bins of all.
+def rows_together(laws: Sequence[Distribution], joins: Joins) -> Distribution:
+    """The rows of several batches of one shape, one after the other, as one batch.
 
-    None where their bounds, atoms or warps differ.
+    Histograms are histograms over the bins of all. Mixtures of few components get some that are never drawn.
     """
-    if len({_shape(law) for law in laws}) > 1:
-        return None
     wrapped: Any = laws[0]
-    if isinstance(wrapped, BoundedDistribution | SpikedDistribution):
-        base = rows_together([law.base for law in laws if isinstance(law, type(wrapped))], joins)
-        if base is None:
-            return None
-        if isinstance(wrapped, SpikedDistribution):
-            each = [law.log_weights for law in laws if isinstance(law, SpikedDistribution)]
-            return SpikedDistribution(torch.cat(each), wrapped.atoms, base)
+    each: Sequence[Any] = laws
+    if len(laws) == 1:
+        return laws[0]
+    if isinstance(wrapped, BoundedDistribution):
+        base = rows_together([law.base for law in each], joins)
         return dataclasses.replace(wrapped, base=base, log_inside=None)  # the base says it for all rows at once
-    own = [law for law in laws if isinstance(law, BinnedDistribution)]
-    if len(own) < len(laws):
-        return None
-    bins = _joined(tuple(law.bins for law in own), joins)
-    logits, start = [], 0
-    for law in own:
-        after = bins.count - start - law.bins.count
-        logits.append(F.pad(law.logits, (start, after), value=-torch.inf))
-        start += law.bins.count
-    return BinnedDistribution(torch.cat(logits), bins)
+    if isinstance(wrapped, SpikedDistribution):
+        base = rows_together([law.base for law in each], joins)
+        return SpikedDistribution(torch.cat([law.log_weights for law in each]), wrapped.atoms, base)
+    if isinstance(wrapped, GaussianMixtureDistribution | DiscretizedLogisticMixtureDistribution):
+        most = max(law.logits.shape[-1] for law in each)
+        fills = {"logits": -torch.inf, "means": 0.0, "log_scales": 0.0}
+        logits, means, log_scales = (
+            torch.cat([F.pad(part := getattr(law, name), (0, most - part.shape[-1]), value=fill) for law in each])
+            for name, fill in fills.items()
+        )
+        return dataclasses.replace(wrapped, logits=logits, means=means, log_scales=log_scales)
+    if isinstance(wrapped, BinnedDistribution):
+        bins = _joined(tuple(law.bins for law in each), joins)
+        rows, start = [], 0
+        for law in each:
+            after = bins.count - start - law.bins.count
+            rows.append(F.pad(law.logits, (start, after), value=-torch.inf))
+            start += law.bins.count
+        return BinnedDistribution(torch.cat(rows), bins)
+    levels = [part for part in map(_log_probs, laws) if part is not None]
+    return CategoricalDistribution(torch.cat(levels))
 
 
 def cut_together(

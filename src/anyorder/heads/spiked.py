@@ -120,9 +120,9 @@ class SpikedDistribution(Distribution):
         return jumps + weights[..., 0] * self.base.expect(function, fine=fine)
 
     def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float
+        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        found = self.base.expect_within(function, low, high)
+        found = self.base.expect_within(function, low, high, steps)
         if found is None:
             return None
         weights, atoms = self.log_weights.double().exp(), self._atoms(torch.float64)

@@ -1,10 +1,11 @@
 r"""A linear or logistic regression for every variable, with unknown inputs integrated out in closed form.
 
-Every variable has a few predictors, linear in what the others say (numbers as they are, levels and atoms as
-indicators): $\eta = w^\top x + b$. Of a number, $\eta$ is the location, and the residual's law is a mixture of
-normals; of levels, the $\eta$ are logits. Where inputs are unknown, $\eta$ is itself normal given the known ones, with
-a mean $m$ and a variance $s^2$ (:mod:`.parts.predictors`). A number's components get broader by $s^2$, which is exact;
-the logits of levels are held back as MacKay (1992) has it, and are those of the marginal once nothing is known:
+Every variable has a few predictors, linear in what the others say (numbers in model units, some of them in those of the
+data besides, levels and atoms as indicators): $\eta = w^\top x + b$. Of a number, $\eta$ is the location, and the
+residual's law is a mixture of normals; of levels, the $\eta$ are logits. Where inputs are unknown, $\eta$ is itself
+normal given the known ones, with a mean $m$ and a variance $s^2$ (:mod:`.parts.predictors`). A number's components get
+broader by $s^2$, which is exact; the logits of levels are held back as MacKay (1992) has it, and are those of the
+marginal once nothing is known:
 
 $$\mathrm{logit} = \kappa(s^2)\, m + \frac{s^2}{s_0^2}\,\delta, \qquad \kappa(s^2) = (1 + \pi s^2 / 8)^{-1/2},$$
 
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -35,13 +36,15 @@ from anyorder.networks.parts.stack import Apart, Stack
 from anyorder.support.checks import inside, whole
 
 LARGEST = 1e30  # of any number that a file may hold here
+MOST_KNOTS = 10_000
 
 
 @dataclass(eq=False)
 class LinearNetwork(MaskNetwork):
     """``marks``: the values of each variable that are inputs of their own: levels, atoms; a number is one besides.
 
-    ``atoms``: how many atoms each variable's head has; ``logistic``: whether its components are logistic, not normal.
+    ``atoms``: how many atoms each variable's head has; ``logistic``: whether its components are logistic, not normal;
+    ``unbent``: the numbers that are also inputs in the units of the data, each bent back by so many ``knots``.
     Heads of levels must be ``bernoulli`` or ``categorical``, those of numbers mixtures of three features a component.
     """
 
@@ -51,6 +54,8 @@ class LinearNetwork(MaskNetwork):
     marks: tuple[tuple[float, ...], ...] = ()
     atoms: tuple[int, ...] = ()
     logistic: tuple[bool, ...] = ()
+    unbent: tuple[int, ...] = field(default=(), metadata={"later": True})
+    knots: int = field(default=0, metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +64,7 @@ class LinearNetwork(MaskNetwork):
         self.marks = tuple(map(tuple, self.marks)) or tuple(tuple(map(float, range(1, k))) for k in layout.levels)
         self.atoms = tuple(self.atoms) or (0,) * layout.variables
         self.logistic = tuple(self.logistic) or (False,) * layout.variables
+        self.unbent = tuple(self.unbent)
         self.components = self._check_options()
         self._place_inputs()
         self._place_answers()
@@ -87,10 +93,13 @@ class LinearNetwork(MaskNetwork):
         self._keep("missing", torch.zeros(predictors))  # and what its logit then lacks to the marginal's
         for name in ("shares", "offsets", "log_scales"):  # of the components of each number's residual
             self._keep(name, torch.zeros(reals, self.components))
+        if self.unbent:  # model units and those of the data, scaled
+            self.bend: Tensor
+            self._keep("bend", torch.linspace(-1.0, 1.0, self.knots).expand(len(self.unbent), 2, -1))
 
     def _keep(self, name: str, tensor: Tensor) -> None:
         self.kept.append(name)
-        self.register_buffer(name, tensor.double())
+        self.register_buffer(name, tensor.double().contiguous())
 
     def _check_options(self) -> int:
         """How many components the mixtures have, if all options fit the layout."""
@@ -110,19 +119,34 @@ class LinearNetwork(MaskNetwork):
             if not answer:
                 raise UserError(f"linear: no answer has {size} features for {levels} levels and {atoms} atoms")
             found |= set() if levels else {(size - atoms) // 3}
+        whole("linear: knots", self.knots, 2 if self.unbent else 0, MOST_KNOTS)
+        for variable in self.unbent:
+            whole("linear: unbent", variable, 0, layout.variables - 1)
+        if list(self.unbent) != sorted(set(self.unbent)) or any(layout.levels[variable] for variable in self.unbent):
+            raise UserError(f"linear: unbent must increase and be numbers, got {self.unbent!r:.80}")
         if len(found) > 1:
             raise UserError(f"linear: all numbers must have the same number of components, got {sorted(found)}")
         return found.pop() if found else 0
 
     def _place_inputs(self) -> None:
-        """Where each input comes from: the variable, and the value that it marks (NaN for the number itself)."""
+        """Where each input comes from: the variable, and the value that it marks (NaN for the number itself).
+
+        ``in_units``: the inputs in the units of the data, which come last; ``twice``: those that they repeat.
+        """
         own = [
             (variable, mark)
             for variable, levels in enumerate(self.layout.levels)
             for mark in (*self.marks[variable], *(() if levels else (math.nan,)))
         ]
+        own += [(variable, math.nan) for variable in self.unbent]
         self.owner: Tensor
         self.mark: Tensor
+        self.in_units: Tensor
+        self.twice: Tensor
+        in_units = torch.arange(len(own)) >= len(own) - len(self.unbent)
+        bent_back = torch.tensor([variable in self.unbent and math.isnan(mark) for variable, mark in own])
+        self.register_buffer("in_units", in_units, persistent=False)
+        self.register_buffer("twice", bent_back.bool() & ~in_units, persistent=False)
         self.real: Tensor
         owner = torch.tensor([variable for variable, _ in own], dtype=torch.long)
         self.register_buffer("owner", owner, persistent=False)
@@ -190,6 +214,8 @@ class LinearNetwork(MaskNetwork):
         for name in self.kept:
             if not bool((self.get_buffer(name).abs() <= LARGEST).all()):
                 raise UserError(f"linear: {name} must hold finite numbers")
+        if self.unbent and not bool((self.bend.diff(dim=2) >= 0).all()):
+            raise UserError("linear: the points by which numbers are bent back must increase")
         if not bool((self.low <= self.high).all() and (self.spread > 0).all()):
             raise UserError("linear: the ends of what was seen must increase, and variances be above zero")
         check_covariance(self.covariance)
@@ -217,10 +243,25 @@ class LinearNetwork(MaskNetwork):
             known = known.clone()
             known[..., indicator] &= ~known[..., column]
         values = values.double().where(known, 0.0)
-        values = torch.where(self.real, values.clamp(low, high), values)[..., self.owner]
+        values = torch.where(self.real, values.clamp(low, high), values)
+        own = values[..., self.owner]
         # In single precision, so that an atom is found again however it was rounded on the way.
-        marked = (values.float() == self.mark.float()).double()
-        return torch.where(self.mark.isnan(), values, marked), known[..., self.owner]
+        marked = (own.float() == self.mark.float()).double()
+        inputs = torch.where(self.mark.isnan(), own, marked)
+        if self.unbent:
+            inputs[..., self.in_units] = self._in_units(values[..., self.unbent])
+        return inputs, known[..., self.owner]
+
+    def _in_units(self, values: Float[Tensor, "*batch unbent"]) -> Float[Tensor, "*batch unbent"]:
+        """Numbers in model units bent back to those of the data, on lines between the knots."""
+        model, data = self.bend.unbind(dim=1)
+        model = model.contiguous()
+        flat = values.reshape(-1, len(self.unbent)).T.contiguous()
+        right = torch.searchsorted(model, flat).clamp(1, self.knots - 1)
+        ends = [knots.gather(1, right - left) for knots in (model, data) for left in (1, 0)]
+        width = ends[1] - ends[0]
+        share = torch.where(width > 0, (flat - ends[0]) / width, 0.0).clamp(0, 1)
+        return torch.lerp(ends[2], ends[3], share).T.reshape(values.shape)
 
     def predictors_of(self, variable: int) -> Int[Tensor, " some"]:
         """The predictors of one variable."""
@@ -241,5 +282,7 @@ class LinearNetwork(MaskNetwork):
     @classmethod
     def stack(cls, networks: Sequence[Network]) -> Stack:
         own = [network for network in networks if isinstance(network, cls)]
-        alike = {(one.layout, one.marks, one.atoms, one.logistic) for one in own}
-        return LineStack(own) if len(own) == len(networks) > 1 == len(alike) else Apart(networks)
+        alike = {(one.layout, one.marks, one.atoms, one.logistic, one.unbent, one.knots) for one in own}
+        together = len(own) == len(networks) > 1 == len(alike)
+        together = together and (not own[0].unbent or all(torch.equal(one.bend, own[0].bend) for one in own))
+        return LineStack(own) if together else Apart(networks)

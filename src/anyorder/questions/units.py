@@ -34,7 +34,8 @@ def in_units(codec: Codec, values: Numbers) -> Series:
 
 def _as_computed(variable: Variable) -> Variable:
     """The variable as if its column had held numbers or times themselves."""
-    if variable.numeric and variable.form == "text":
+    digits = variable.notation is not None and variable.notation.digits
+    if variable.numeric and (variable.form == "text" or digits):
         dtype = "int64" if variable.kind is Kind.INTEGER else "float64"
         return replace(variable, form="", notation=None, step=0.0, dtype=dtype)
     if variable.kind is Kind.DATETIME and variable.form:

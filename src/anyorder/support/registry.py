@@ -128,5 +128,7 @@ def _plain(value: Any) -> Any:
         # A part without a name (a lattice): the component that holds it knows how to put it together again.
         return _fields(value, dataclasses.fields(value))
     if isinstance(value, list | tuple):
+        if all(type(item) is float for item in value):  # edges and knots: there may be thousands of them
+            return list(value)
         return [_plain(item) for item in value]
     return value

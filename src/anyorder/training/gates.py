@@ -15,9 +15,10 @@ speak against it. Cells count so that many questions about one row weigh no more
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -28,7 +29,7 @@ from anyorder.networks.blend import STEEPEST, share_known
 OWN, COMMON = 1.0, 5.0  # deviations of a variable's parameters from the common ones, and of these from none
 SHARPENING = 0.6  # the same of the logarithm of the power, where all is known
 WORTH = 1.0  # nats on the held-out cells that a power must gain: levels that have one take longer to draw
-STEPS = 30
+STEPS, HISTORY = 30, 20  # of L-BFGS
 MOST_CELLS = 30_000
 
 
@@ -119,31 +120,29 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
     mixed = torch.ones(variables, dtype=torch.bool)
     mixed[list(cells.levels)] = False
     mixed_counts = torch.where(mixed[cells.variable], cells.counts, 0.0)
-    shape = (variables + 1, members, features + 1)  # the last are the parameters of all variables together
-    with torch.enable_grad():
-        parameters = torch.zeros(shape, dtype=torch.float64, requires_grad=True)
-        powers = torch.zeros(variables + 1, dtype=torch.float64, requires_grad=True)
-        search = torch.optim.LBFGS([parameters, powers], max_iter=STEPS, history_size=20, line_search_fn="strong_wolfe")
+    shape = torch.Size((variables + 1, members, features + 1))  # the last are the parameters of all variables together
+    most = shape.numel()
 
-        def loss() -> Tensor:
-            search.zero_grad()
-            theta, sharpness = parameters[:-1] + parameters[-1], (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST)
-            logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
-            log_weights = logits.log_softmax(dim=1)
-            gained = (mixed_counts * (log_weights + nats).logsumexp(dim=1)).sum()
-            each = log_weights.split(sizes)
-            for variable, levels in cells.levels.items():
-                power = sharpness[variable] * shares[variable]
-                said = sharpened(levels, cells.codes[variable], each[variable], power)
-                gained = gained + (counts[variable] * said).sum()
-            held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
-            total = (held + (powers / SHARPENING).square().sum()) / 2 - gained
-            total.backward()
-            return total
+    def parts(every: Tensor) -> tuple[Tensor, Tensor]:
+        return every[:most].reshape(shape), every[most:]
 
-        search.step(loss)
-    found = (parameters[:-1] + parameters[-1]).detach()
-    sharpness = (powers[:-1] + powers[-1]).detach().clamp(-SHARPEST, SHARPEST).masked_fill(mixed, 0.0)
+    def loss(every: Tensor) -> Tensor:
+        parameters, powers = parts(every)
+        theta, sharpness = parameters[:-1] + parameters[-1], (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST)
+        logits = torch.cat([part @ one.T for part, one in zip(extended, theta, strict=True)])
+        log_weights = logits.log_softmax(dim=1)
+        gained = (mixed_counts * (log_weights + nats).logsumexp(dim=1)).sum()
+        each = log_weights.split(sizes)
+        for variable, levels in cells.levels.items():
+            power = sharpness[variable] * shares[variable]
+            said = sharpened(levels, cells.codes[variable], each[variable], power)
+            gained = gained + (counts[variable] * said).sum()
+        held = (parameters[:-1] / own).square().sum() + (parameters[-1] / common).square().sum()
+        return (held + (powers / SHARPENING).square().sum()) / 2 - gained
+
+    parameters, powers = parts(_least(loss, most + variables + 1))
+    found = parameters[:-1] + parameters[-1]
+    sharpness = (powers[:-1] + powers[-1]).clamp(-SHARPEST, SHARPEST).masked_fill(mixed, 0.0)
     if not bool(found.isfinite().all() and sharpness.isfinite().all()):
         found, sharpness = torch.zeros_like(found), torch.zeros_like(sharpness)
     gates = Gates(
@@ -152,6 +151,24 @@ def fit_gates(cells: JudgedCells, variables: int, *, own: float = OWN, common: f
     gains = Gates(gates.log_weights, gates.slopes, sharpness).log_prob(cells) - gates.log_prob(cells)
     gain = torch.zeros_like(sharpness).index_add(0, cells.variable, cells.counts * gains)
     return Gates(gates.log_weights, gates.slopes, sharpness.where(gain > WORTH, 0.0))
+
+
+def _least(loss: Callable[[Tensor], Tensor], size: int) -> Float[Tensor, " size"]:
+    """Where the loss of so many numbers is least, as far as some steps of L-BFGS from zero lead.
+
+    SciPy's, which LightGBM has imported already; torch's would import its compiler, which takes longer than the search.
+    """
+    from scipy.optimize import minimize
+
+    def at(place: np.ndarray) -> tuple[float, np.ndarray]:
+        with torch.enable_grad():
+            leaf = torch.from_numpy(place).requires_grad_()
+            value = loss(leaf)
+            (slope,) = torch.autograd.grad(value, leaf)
+        return float(value.detach()), slope.numpy()
+
+    found = minimize(at, np.zeros(size), jac=True, method="L-BFGS-B", options={"maxiter": STEPS, "maxcor": HISTORY})
+    return torch.from_numpy(found.x)
 
 
 def thinned(cells: JudgedCells, most: int) -> JudgedCells:

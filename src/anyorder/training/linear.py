@@ -5,13 +5,17 @@ $$\min_{W, b}\; -\sum_{n} \log p(y_n \mid W x_n + b) + \frac{\lambda}{2} \lVert 
 for every variable from all the others, with the penalty $\lambda$ under which held-out cells are most probable (of all
 folds together, where there are several). Ridge is a closed form; softmax regression takes Newton steps along the path
 of penalties, each by conjugate gradients. A hole among the inputs counts as its mean given the other inputs of its row,
-the target left out. What numbers differ by from their predictions on held-out rows is the law of the residuals.
+the target left out. Numbers that an encoding has bent are inputs in model units, or, for targets whose held-out cells
+are clearly more probable then, in the units of the data. What numbers differ by from their predictions on held-out rows
+is the law of the residuals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -35,6 +39,12 @@ PATIENCE = 2  # weaker penalties to try after the best one so far
 PRIOR = 3.0  # residuals that are made up for each component, so that few real ones make no spike
 MOST_RESIDUALS = 5_000
 LEAST_SCALE = 1e-3  # of a number's deviation
+KNOTS = 64  # by which a number is bent back to the units of the data
+STRAIGHT = 0.98  # correlation of model units and units of the data, from which on there is no bend to speak of
+WORTH = 1.0  # nats on the held-out cells of a target that inputs in the units of the data must gain
+
+Units: TypeAlias = Callable[[Float[np.ndarray, " cells"]], Float[np.ndarray, " cells"]]
+"""From model units to those of the data."""
 
 
 def linear_head(head: Head) -> Head:
@@ -51,12 +61,12 @@ def linear_head(head: Head) -> Head:
     return head.with_family(family, np.zeros(0))
 
 
-def linear_seconds(heads: Sequence[Head], rows: int, *, holes: bool) -> float:
-    """About how long one fold takes."""
+def linear_seconds(heads: Sequence[Head], rows: int, *, holes: bool, unbent: int = 0) -> float:
+    """About how long one fold takes; ``unbent``: how many numbers are inputs twice."""
     rows = min(rows, MOST_ROWS)
-    inputs = sum(min(head.levels - 1, MOST_MARKS) if head.levels else 1 + head.atom_count for head in heads)
+    inputs = sum(min(head.levels - 1, MOST_MARKS) if head.levels else 1 + head.atom_count for head in heads) + unbent
     filling = rows * (1e-5 + 5e-10 * inputs**3) * (ROUNDS + len(heads)) if holes else 0.0
-    work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in heads)
+    work = sum(rows * inputs * (head.levels or 1 + 2 * head.atom_count) for head in heads) * (2 if unbent else 1)
     return filling + len(heads) * (0.01 + 2e-9 * inputs**3) + 2e-7 * work
 
 
@@ -67,19 +77,53 @@ def fit_linear(
     held_out: Sequence[Rows],
     *,
     late: Callable[[], bool] = lambda: False,
+    bends: Mapping[int, Float[Tensor, "2 knots"]] | None = None,
 ) -> list[LinearNetwork]:
     """One network for each fold, from its training rows; held-out rows of all folds choose the penalties.
 
     ``heads`` are those of :func:`linear_head`. Once it is ``late``, variables are answered with their marginals.
+    ``bends``: those of :func:`unbending`, for numbers that may be inputs in the units of the data.
     """
-    folds = [_Fold.of(heads, layout, rows, judged) for rows, judged in zip(training, held_out, strict=True)]
+    pairs = zip(training, held_out, strict=True)
+    folds = [_Fold.of(heads, layout, rows, judged, bends or {}) for rows, judged in pairs]
     for variable in range(layout.variables):
         inputs = [fold.cells(variable) for fold in folds]
         if heads[variable].levels or heads[variable].atom_count:
             _fit_classes(folds, inputs, variable, late=late)
         if not heads[variable].levels:
             _fit_number(folds, inputs, variable, late=late)
-    return [fold.network for fold in folds]
+    used = torch.stack([fold.network.weight.any(dim=0) for fold in folds]).any(dim=0)
+    return [_without_idle(fold.network, used) for fold in folds]
+
+
+def unbending(units: Units, model: Float[np.ndarray, " cells"]) -> Float[Tensor, "2 knots"] | None:
+    """Model units and scaled ``units`` of the data at some of a number's cells; None if they are nearly in line."""
+    if len(np.unique(model)) < 3:
+        return None
+    with np.errstate(all="ignore"):
+        data = units(model.astype(np.float64))
+        scaled = (data - data.mean()) / data.std()
+        if not np.isfinite(scaled).all() or abs(np.corrcoef(model, scaled)[0, 1]) > STRAIGHT:
+            return None
+        knots = np.quantile(model.astype(np.float64), np.linspace(0, 1, KNOTS))
+        bend = np.stack([knots, (units(knots) - data.mean()) / data.std()])
+    return torch.from_numpy(np.maximum.accumulate(bend, axis=1)) if np.isfinite(bend).all() else None
+
+
+def _without_idle(network: LinearNetwork, used: Bool[Tensor, " inputs"]) -> LinearNetwork:
+    """The network without the inputs in the units of the data that no predictor asks for."""
+    idle = network.in_units & ~used
+    if not bool(idle.any()):
+        return network
+    stay = ~idle[network.in_units]
+    unbent = tuple(variable for variable, own in zip(network.unbent, stay.tolist(), strict=True) if own)
+    smaller = replace(network, unbent=unbent, knots=network.knots if unbent else 0)
+    state = network.state_dict()
+    state |= {name: state[name][..., ~idle] for name in ("mean", "covariance", "weight")}
+    state["covariance"] = state["covariance"][~idle]
+    bend = state.pop("bend")[stay]
+    smaller.load_state_dict(state | ({"bend": bend} if unbent else {}))
+    return smaller
 
 
 @dataclass(frozen=True)
@@ -94,6 +138,10 @@ class _Cells:
     def where(self, some: Tensor, others: Tensor) -> _Cells:
         return _Cells(self.inputs[some], self.values[some], self.judged[others], self.judged_values[others])
 
+    def by(self, columns: Bool[Tensor, " used"]) -> _Cells:
+        """All rows with some of the inputs."""
+        return replace(self, inputs=self.inputs[:, columns], judged=self.judged[:, columns])
+
 
 @dataclass(frozen=True)
 class _Fold:
@@ -107,14 +155,18 @@ class _Fold:
     scale: Float[Tensor, " inputs"]
 
     @classmethod
-    def of(cls, heads: Sequence[Head], layout: Layout, rows: Rows, judged: Rows) -> _Fold:
+    def of(cls, heads: Sequence[Head], layout: Layout, rows: Rows, judged: Rows, bends: Mapping[int, Tensor]) -> _Fold:
         rows, judged = (part.take(torch.arange(min(len(part), MOST_ROWS))) for part in (rows, judged))
         network = LinearNetwork(
             layout,
             tuple(_marks(head, rows, variable) for variable, head in enumerate(heads)),
             tuple(head.atom_count for head in heads),
             tuple(not head.levels and head.points is not None for head in heads),
+            tuple(sorted(bends)),
+            KNOTS if bends else 0,
         )
+        if bends:
+            network.bend.copy_(torch.stack([bends[variable] for variable in sorted(bends)]))
         values = rows.values.double()
         seen = torch.where(rows.observed, values, torch.nan)
         there = rows.observed.any(dim=0) & network.real
@@ -144,6 +196,12 @@ class _Fold:
         partner = layout.partners[variable] if layout.partners else -1
         return (self.network.owner != variable) & (self.network.owner != partner)
 
+    def choices(self, variable: int) -> list[Bool[Tensor, " used"]]:
+        """Which of the inputs in use count: numbers in model units, or those that can be in the units of the data."""
+        used = self.used(variable)
+        in_units, twice = self.network.in_units[used], self.network.twice[used]
+        return [~in_units, ~twice] if bool(in_units.any()) else [~in_units]
+
     def _filled(self, inputs: Tensor, known: Tensor, used: Tensor) -> Tensor:
         """The inputs in use, scaled, each hole filled with its mean given those of its row that are there."""
         inputs, known = inputs[:, used], known[:, used]
@@ -154,10 +212,10 @@ class _Fold:
             inputs[part] = torch.where(known[part], inputs[part], expected)
         return (inputs - mean) / self.scale[used]
 
-    def set(self, predictors: Tensor, variable: int, weight: Tensor, intercept: Tensor) -> None:
-        """Put the weights of scaled inputs into the network, as weights of the inputs themselves."""
-        network, used = self.network, self.used(variable)
-        own = torch.zeros(len(predictors), len(used), dtype=torch.float64)
+    def set(self, predictors: Tensor, variable: int, columns: Tensor, weight: Tensor, intercept: Tensor) -> None:
+        """Put the weights of scaled inputs, some ``columns`` of them, into the network, as those of the inputs."""
+        network, used = self.network, self.used(variable).nonzero()[:, 0][columns]
+        own = torch.zeros(len(predictors), len(network.owner), dtype=torch.float64)
         own[:, used] = weight / self.scale[used]
         network.weight[predictors] = own
         network.intercept[predictors] = intercept - own @ network.mean
@@ -181,17 +239,21 @@ def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, l
         own.where(*(apart_from_atoms(folds[0].heads[variable], part) for part in (own.values, own.judged_values)))
         for own in cells
     ]
-    paths = [ridge_path(own.inputs, own.values, () if late() else RIDGE) for own in cells]
-    squares = torch.zeros(len(paths[0][0]), dtype=torch.float64)
-    for own, (weights, intercepts) in zip(cells, paths, strict=True):
-        left = own.judged_values - _within_seen(weights @ own.judged.T + intercepts[:, None], own.values)
-        squares += left.square().sum(dim=1)
-    best = int(squares.argmin())
+    chosen = _ridge(cells, folds[0].choices(variable)[0], late=late)
+    for columns in folds[0].choices(variable)[1:]:
+        other = _ridge(cells, columns, late=late)
+        gain = (
+            sum(len(own.judged_values) for own in cells)
+            / 2
+            * math.log(max(chosen.left, 1e-300) / max(other.left, 1e-300))
+        )
+        chosen = other if gain > WORTH else chosen
     residuals, deviation = [], 1.0
-    for fold, own, (weights, intercepts) in zip(folds, cells, paths, strict=True):
+    cells = [own.by(chosen.columns) for own in cells]
+    for fold, own, (weights, intercept) in zip(folds, cells, chosen.lines, strict=True):
         position = fold.network.logits + int((fold.network.numbers == variable).nonzero())
-        fold.set(torch.tensor([position]), variable, weights[best][None], intercepts[best][None])
-        residuals.append(own.judged_values - _within_seen(own.judged @ weights[best] + intercepts[best], own.values))
+        fold.set(torch.tensor([position]), variable, chosen.columns, weights[None], intercept[None])
+        residuals.append(own.judged_values - _within_seen(own.judged @ weights + intercept, own.values))
         if len(own.values) > 1:
             deviation = float(own.values.std().clamp(min=1e-6))
     law = residual_law(torch.cat(residuals), deviation)
@@ -199,6 +261,26 @@ def _fit_number(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, l
         number = int((fold.network.numbers == variable).nonzero())
         for name, tensor in zip(("shares", "offsets", "log_scales"), law, strict=True):
             fold.network.get_buffer(name)[number] = tensor
+
+
+@dataclass(frozen=True)
+class _Ridge:
+    """Lines of all folds from some inputs, by the best penalty, and the squares that they leave on held-out cells."""
+
+    columns: Bool[Tensor, " used"]
+    lines: list[tuple[Tensor, Tensor]]
+    left: float
+
+
+def _ridge(cells: Sequence[_Cells], columns: Bool[Tensor, " used"], *, late: Callable[[], bool]) -> _Ridge:
+    cells = [own.by(columns) for own in cells]
+    paths = [ridge_path(own.inputs, own.values, () if late() else RIDGE) for own in cells]
+    squares = torch.zeros(len(paths[0][0]), dtype=torch.float64)
+    for own, (weights, intercepts) in zip(cells, paths, strict=True):
+        left = own.judged_values - _within_seen(weights @ own.judged.T + intercepts[:, None], own.values)
+        squares += left.square().sum(dim=1)
+    best = int(squares.argmin())
+    return _Ridge(columns, [(weights[best], intercepts[best]) for weights, intercepts in paths], float(squares[best]))
 
 
 def apart_from_atoms(head: Head, values: Tensor) -> Tensor:
@@ -263,9 +345,39 @@ def _fit_classes(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, 
     if classes < 2:
         return
     coded = [(_codes(head, own.values), _codes(head, own.judged_values)) for own in cells]
-    fits = []
-    for own, (codes, _) in zip(cells, coded, strict=True):
-        fits.append(SoftmaxRegression(own.inputs, codes, classes))
+    chosen = _softmax(cells, coded, classes, folds[0].choices(variable)[0], late=late)
+    for columns in folds[0].choices(variable)[1:]:
+        other = _softmax(cells, coded, classes, columns, late=late)
+        chosen = other if chosen.loss - other.loss > WORTH else chosen
+    for fold, (parameters, marginal) in zip(folds, chosen.fits, strict=True):
+        predictors = (fold.network.target[: fold.network.logits] == variable).nonzero()[:, 0]
+        fold.set(predictors, variable, chosen.columns, parameters[:, :-1], parameters[:, -1])
+        network = fold.network
+        start = network.weight[predictors] @ network.mean + network.intercept[predictors]
+        held_back = start / (1 + torch.pi / 8 * network.apart[predictors] * network.spread[predictors]).sqrt()
+        network.missing[predictors] = marginal - held_back
+
+
+@dataclass(frozen=True)
+class _Softmax:
+    """Softmax regressions of all folds from some inputs: parameters and marginal of each, and the nats they lose."""
+
+    columns: Bool[Tensor, " used"]
+    fits: list[tuple[Tensor, Tensor]]
+    loss: float
+
+
+def _softmax(
+    cells: Sequence[_Cells],
+    coded: Sequence[tuple[Tensor, Tensor]],
+    classes: int,
+    columns: Bool[Tensor, " used"],
+    *,
+    late: Callable[[], bool],
+) -> _Softmax:
+    """Those of the penalty under which held-out cells are most probable."""
+    cells = [own.by(columns) for own in cells]
+    fits = [SoftmaxRegression(own.inputs, codes, classes) for own, (codes, _) in zip(cells, coded, strict=True)]
     best = [fit.parameters for fit in fits]
     least = _loss(fits, cells, coded)
     worse = 0
@@ -278,13 +390,7 @@ def _fit_classes(folds: Sequence[_Fold], cells: list[_Cells], variable: int, *, 
         worse += 1
         if loss < least:
             least, best, worse = loss, [fit.parameters for fit in fits], 0
-    for fold, fit, chosen in zip(folds, fits, best, strict=True):
-        predictors = (fold.network.target[: fold.network.logits] == variable).nonzero()[:, 0]
-        fold.set(predictors, variable, chosen[:, :-1], chosen[:, -1])
-        network = fold.network
-        start = network.weight[predictors] @ network.mean + network.intercept[predictors]
-        held_back = start / (1 + torch.pi / 8 * network.apart[predictors] * network.spread[predictors]).sqrt()
-        network.missing[predictors] = fit.marginal - held_back
+    return _Softmax(columns, [(own, fit.marginal) for own, fit in zip(best, fits, strict=True)], least)
 
 
 def _codes(head: Head, values: Tensor) -> Int[Tensor, " cells"]:
@@ -323,7 +429,7 @@ class SoftmaxRegression:
         log_probs = (inputs @ self.parameters[:, :-1].T + self.parameters[:, -1]).log_softmax(dim=1)
         return -log_probs.gather(1, codes[:, None]).sum()
 
-    def solve(self, penalty: float, *, steps: int = 30, precision: float = 1e-5) -> None:
+    def solve(self, penalty: float, *, steps: int = 30, precision: float = 1e-3) -> None:
         """Newton steps from where the parameters are, until one of them would gain next to nothing."""
         # The intercepts are free but for a trace, which keeps what all classes share from wandering.
         held = torch.full((self.inputs.shape[1],), penalty, dtype=torch.float64)
@@ -372,7 +478,7 @@ class SoftmaxRegression:
         residual = gradient
         towards = precondition(residual)
         direction, product = towards, float((residual * towards).sum())
-        enough = 1e-3 * product
+        enough = 1e-2 * product
         for _ in range(50):
             bent = curved(direction)
             size = product / max(float((direction * bent).sum()), 1e-300)

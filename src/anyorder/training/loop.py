@@ -41,6 +41,7 @@ from anyorder.support.memory import check_room
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
+from anyorder.training.adamw import AdamW
 from anyorder.training.curves import Curve
 from anyorder.training.gradients import add_gradients
 from anyorder.training.objectives import Objective
@@ -113,11 +114,8 @@ class Trainer:
         self.seconds = None if options.minutes is None else 60 * options.minutes
         self.average = copy.deepcopy(model).eval()
         self.best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        self.optimizer = torch.optim.AdamW(
-            _decayed(model, options.weight_decay),
-            lr=options.learning_rate,
-            betas=(options.beta1, options.beta2),
-            fused=True,
+        self.optimizer = AdamW(
+            _decayed(model, options.weight_decay), lr=options.learning_rate, betas=(options.beta1, options.beta2)
         )
         self.progress = Progress()
         self._unwritten: set[str] = set()  # what the disk has refused, and the user was told of
@@ -196,7 +194,7 @@ class Trainer:
         rows = torch.randint(len(self.training), (size,), generator=self.generator, device=self.generator.device)
         batch = self.training.take(rows)
         self.model.train()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad()
         with dropout_from(self.dropout):
             loss = add_gradients(self.model, self.objective, batch, self.generator, options.parts)
         length = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
@@ -330,7 +328,7 @@ class Trainer:
             tensors.update({f"{part}/{name}": tensor for name, tensor in state.items()})
         if self._mark_rows is not None:
             tensors["mark"] = self._mark_rows
-        for index, state in self.optimizer.state_dict()["state"].items():
+        for index, state in self.optimizer.state.items():
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
         write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
 
@@ -376,7 +374,7 @@ class Trainer:
             with part_of(part):  # only the best ever leave the run; of the others a later step may make less
                 check_tensors(state, expected, largest=LARGEST if part == "best" else math.inf)
         with part_of("optimizer"):
-            weights = [weight for group in self.optimizer.param_groups for weight in group["params"]]
+            weights = self.optimizer.parameters
             for number, moment in moments.items():
                 of_weight = {"exp_avg": weights[number], "exp_avg_sq": weights[number]}
                 check_tensors(moment, {"step": torch.empty(()), **of_weight}, largest=math.inf)
@@ -397,8 +395,7 @@ class Trainer:
         self.model.load_state_dict(parts["model"])
         self.average.load_state_dict(parts["average"])
         self.best = parts["best"]
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        self.optimizer.restore(moments)
         self.generator.set_state(tensors["generator"])
         self.dropout.set_state(tensors[self._dropout_key])
         self._mark_rows = None if mark is None else mark.to(self._row.device)

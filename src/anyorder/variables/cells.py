@@ -29,6 +29,8 @@ Numbers: TypeAlias = NDArray[np.float64]
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|[+-]?(?i:inf|infinity)"
 LEADING_ZERO = r"[+-]?0\d.*"
 """A zip code, a phone number: text, because a number would lose the zero."""
+CODE = r"\d{2,}[eE]\d+|\+\d{7,15}"
+"""A part number, a phone number: text, though it could be read as a number."""
 LARGEST_WHOLE = 2.0**52
 """Above this a float64 cannot tell whole numbers from their halves."""
 LARGEST = 1e100
@@ -139,6 +141,8 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
     if pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c":
         out = column.to_numpy(dtype="float64", na_value=np.nan, copy=True)
         out[missing] = 0.0
+        if notation is not None and notation.digits:
+            out[known] = _in_notation(column.iloc[known], notation)
     elif is_text(column):
         other = None if notation is None or notation.plain else notation
         try:
@@ -165,7 +169,8 @@ def numbers(column: Series, missing: Mask, name: str, notation: Notation | None 
 def _in_notation(cells: Series, notation: Notation) -> Numbers:
     """The numbers that the texts mean; a text that is not written in the notation is read as a plain number."""
     codes, different = pd.factorize(cells)
-    read = [notation.read(cell.strip()) if isinstance(cell, str) else cell for cell in different]
+    texts = [f"{cell:.0f}" if notation.digits and not isinstance(cell, str) else cell for cell in different]
+    read = [notation.read(cell.strip()) if isinstance(cell, str) else cell for cell in texts]
     meant = np.empty(len(different), dtype=object)
     meant[:] = [cell if number is None else number for cell, number in zip(different, read, strict=True)]
     return np.asarray(meant.astype(np.float64)[codes])
@@ -179,9 +184,9 @@ def _can_be_read(cell: object, notation: Notation | None) -> bool:
 
 def plain_number(value: object, marks: Sequence[str], notation: Notation | None = None) -> float | None:
     """An ordinary finite number or the text of one; None where only :func:`numbers` can tell what it is."""
+    if notation is not None and (notation.digits or type(value) is str):
+        return None
     if type(value) is str:
-        if notation is not None:
-            return None
         if any(value.strip() == mark.strip() for mark in marks):
             return None
         try:

@@ -89,6 +89,8 @@ def _numbers(codec: Codec, own: Series, values: Numbers) -> Series:
     if len(own) and isinstance(own.iloc[0], str):
         notation = codec.variable.notation
         return _objects([written(value) if notation is None else notation.write(value) for value in plain.tolist()])
+    if codec.variable.notation is not None and codec.variable.notation.digits:
+        plain = pd.Series([float(codec.variable.notation.write(value)) for value in plain.tolist()])
     whole = codec.variable.kind is Kind.INTEGER and pd.api.types.is_object_dtype(own.dtype)
     return _objects([int(value) for value in plain.tolist()]) if whole else plain
 
@@ -102,12 +104,14 @@ def _times(codec: Codec, column: Series, own: Series, values: Numbers) -> Series
     iso = isinstance(first, str) and re.fullmatch(ISO_TIME, first.strip()) is not None
     if not iso and not is_iso(form) and not hasattr(first, "year"):
         cells = write_times(pd.DatetimeIndex(moments), form)
-        return pd.Series([int(cell) for cell in cells]) if column.dtype.kind in "iuf" else _objects(cells)
+        return (
+            pd.Series([int(cell) for cell in cells]) if column.dtype.kind in "iuf" else _objects(list(map(str, cells)))
+        )
     if isinstance(first, str):
         clock, spelling = text_zone(own.astype(object)) if any_match(own, rf".{{11,}}{ZONE}") else ("", "")
         if clock:
             moments = moments.dt.tz_convert(clock)
-        return _objects(list(moments.dt.strftime(time_pattern(first.strip(), spelling))))
+        return _objects(write_times(pd.DatetimeIndex(moments), time_pattern(first.strip(), spelling)))
     if first is not None and pd.api.types.is_object_dtype(column.dtype):
         return _objects(list(moments if hasattr(first, "hour") else moments.dt.date))
     theirs = getattr(column.dtype, "tz", None)

@@ -34,6 +34,8 @@ def numbers_as(variable: Variable, values: Numbers, unknown: Mask) -> Series:
         write = written if variable.notation is None else variable.notation.write
         texts: Series = pd.Series(_objects([write(value) for value in values.tolist()], unknown), dtype=dtype)
         return texts
+    if variable.notation is not None and variable.notation.digits:
+        values = np.array([float(variable.notation.write(value)) for value in values.tolist()])
     if dtype.kind in "iu":
         bits: Any = np.iinfo(np.dtype(getattr(dtype, "numpy_dtype", dtype)))
         # float(2**63 - 1) is 2**63: step back to what the integer type really holds.
@@ -65,7 +67,7 @@ def times_as(variable: Variable, microseconds: NDArray[np.int64], unknown: Mask,
             return _nullable(
                 pd.Series([int(cell) for cell in cells]), unknown, pd.api.types.pandas_dtype(variable.dtype)
             )
-        return pd.Series(_objects(cells, unknown), dtype=variable.dtype)
+        return pd.Series(_objects(list(map(str, cells)), unknown), dtype=variable.dtype)
     column[unknown] = pd.NaT
     restored: Series = column.astype(variable.dtype)  # "object" gives Timestamps
     return restored

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from anyorder.variables.counted_levels import by_numbered_step, by_pluses, by_roman_number, by_stars
 from anyorder.variables.month_names import month_of
 
 _SCALES = """
@@ -42,6 +43,7 @@ poor; fair; good; very good; excellent
 po; fa; ta; gd; ex
 needs improvement|unsatisfactory; meets expectations|satisfactory; exceeds expectations; outstanding
 fail; pass; merit; distinction
+a0; a1; a1+; a2; a2+; b1; b1+; b2; b2+; c1; c1+; c2
 very easy; easy; medium|moderate|intermediate; hard|difficult; very hard|very difficult; expert
 beginner|novice|entry|basic; elementary; intermediate|medium; advanced; proficient; expert|professional|master
 intern|trainee; entry level|entry-level; junior|associate; mid|mid-level|intermediate; senior; lead|principal|staff; \
@@ -90,6 +92,21 @@ sehr schlecht|ungenügend; schlecht|mangelhaft; ausreichend; mittel|befriedigend
 stimme überhaupt nicht zu|stimme gar nicht zu|trifft gar nicht zu|trifft nicht zu; stimme nicht zu|\
 trifft eher nicht zu; stimme eher nicht zu; teils teils|teils/teils|neutral|weder noch; stimme eher zu|trifft eher zu; \
 stimme zu|trifft zu; stimme voll zu|stimme voll und ganz zu|trifft voll zu|trifft voll und ganz zu
+sehr unzufrieden; unzufrieden|eher unzufrieden; teils teils|teils/teils|neutral|weder noch; \
+zufrieden|eher zufrieden; sehr zufrieden
+sehr unwahrscheinlich; unwahrscheinlich|eher unwahrscheinlich; neutral|teils/teils; \
+wahrscheinlich|eher wahrscheinlich; sehr wahrscheinlich
+unwichtig|völlig unwichtig; eher unwichtig; teils/teils|neutral; eher wichtig|wichtig; sehr wichtig
+leicht; mittel|mittelschwer; schwer; sehr schwer
+kein abschluss|ohne abschluss; hauptschule|hauptschulabschluss; realschule|realschulabschluss|mittlere reife; \
+fachhochschulreife|fachabitur; abitur; bachelor; master|diplom; promotion
+très insatisfait; insatisfait|plutôt insatisfait; neutre|ni satisfait ni insatisfait; satisfait|plutôt satisfait; \
+très satisfait
+très mauvais; mauvais; moyen|passable; bon; très bon|excellent
+muy insatisfecho; insatisfecho; neutral|ni satisfecho ni insatisfecho; satisfecho; muy satisfecho
+muy improbable; improbable; neutral; probable; muy probable
+pequeño; mediano; grande
+petit; moyen; grand; très grand
 jamais; rarement; parfois|quelquefois; souvent; toujours
 faible|bas; moyen; élevé|haut|fort; très élevé
 pas du tout d'accord; pas d'accord|plutôt pas d'accord; neutre|ni d'accord ni pas d'accord; d'accord|plutôt d'accord; \
@@ -104,16 +121,24 @@ totalmente de acuerdo|muy de acuerdo
 _GRADE = re.compile(r"([A-F])([+-]?)")
 _RATING = re.compile(r"(AAA|AA|A|BBB|BB|B|CCC|CC|C|D)([+-]?)")
 _AMOUNT = r"(?:\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d{1,2})?)"
+_BELOW = (
+    r"(?i:<=?|≤|under |below |less than |fewer than |up to |younger than |unter |bis zu |bis |weniger als |moins de |"
+    r"jusqu'à |menos de |hasta )"
+)
+_OVER = (
+    r"(?i:(?:and|or|und|oder|et|ou|y|o) (?:over|above|more|older|up|mehr|älter|darüber|plus|más|mas|mayor(?:es)?)|plus)"
+)
 _BAND = re.compile(
-    rf"[^\d<>≤≥=+]{{0,12}}?(?P<below><|≤|<=|under |below |less than |up to |bis )?\s?(?P<low>{_AMOUNT})\s?(?P<k>[kKM]?)"
-    rf"(?:\s?(?:-|–|—|to|bis|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?(?P<high_k>[kKM]?))?\s?(?P<above>\+|"
-    r"and over|and above|and more|or more|and older|or older|plus|und mehr|et plus|y más)?\s?[^\d+]{0,12}"
+    rf"[^\d<>≤≥=+]{{0,12}}?(?P<below>{_BELOW})?\s?[$€£]?(?P<low>{_AMOUNT})\s?(?P<k>[kKM]?)"
+    rf"(?:\s?(?:-|–|—|to|bis|à|a|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?(?P<high_k>[kKM]?))?"
+    rf"(?:\s?(?:[^\W\d]{{1,8}} )?(?P<above>\+|{_OVER}))?\s?[^\d+]{{0,12}}"
 )
 _NONE = frozenset(("none", "no", "zero", "nil", "keine", "kein", "aucun", "ninguno"))
 """Words for 0 among counts such as 1, 2, 3+."""
 MOST_COUNTS = 100
 """Up to here numbers and a band at their end (1, 2, 3+) are levels; beyond they are numbers, and a word among them."""
-_ABOVE = re.compile(r"(?:>|≥|>=|over |above |more than |über )")
+_ABOVE = re.compile(r"(?i:>=?|≥|over |above |more than |older than |über |mehr als |älter als |plus de |más de )")
+_COUNTED = re.compile(r"(?P<count>\d+\+?)\s?(?P<noun>[^\W\d]{3,12})")
 
 
 def in_known_order(levels: Sequence[str]) -> list[str] | None:
@@ -127,7 +152,8 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
-    return _by_grade(levels) or _by_band(levels)
+    counted = by_stars(levels) or by_pluses(levels) or by_numbered_step(levels) or by_roman_number(levels)
+    return _by_grade(levels) or counted or _by_band(levels)
 
 
 _CACHE: list[dict[str, int]] = []
@@ -169,9 +195,11 @@ def _by_grade(levels: Sequence[str]) -> list[str] | None:
 
 def _by_band(levels: Sequence[str]) -> list[str] | None:
     """Bands that follow upon each other, such as <18, 18-24, 25-34, 65+; numbers too beside a band (0, 1, 2, 3+)."""
+    counted = [_COUNTED.fullmatch(level.strip()) for level in levels]
+    alike = all(counted) and len({each["noun"][:4].casefold() for each in counted if each}) == 1
     bands: list[tuple[float, float]] = []
-    for level in levels:
-        band = _band(level.strip())
+    for level, each in zip(levels, counted, strict=True):
+        band = _band(each["count"] if each and alike else level.strip())  # 1 Person, 2 Personen, 5+ Personen
         if band is None:
             return None
         bands.append(band)

@@ -1,9 +1,10 @@
 """The forms in which people write dates and times: which one a column has, and how to read and write in it.
 
 A form is a strftime pattern. Beyond the standard ones ``%-d`` (and m, H, I) stands for a number without a leading zero,
-``%^b`` for capitals and ``%#b`` for small letters, on every system; ``de:%d. %B %Y`` has the names of months of another
-language (:mod:`~anyorder.variables.month_names`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds,
-milliseconds or microseconds since 1970 that machines write.
+``%^b`` for capitals, ``%#b`` for small letters and ``%3f`` for milliseconds, on every system; ``de:%d. %B %Y`` has the
+names of months of another language (:mod:`~anyorder.variables.month_names`), ``1927:%d/%m/%y`` other years than usual
+for two digits (:mod:`~anyorder.variables.centuries`); ``epoch s``, ``epoch ms`` and ``epoch us`` stand for the seconds,
+milliseconds or microseconds since 1970 that machines write, ``excel`` for the days that spreadsheets count.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.variables.cells import Series
+from anyorder.variables.centuries import moved, split_century
 from anyorder.variables.month_names import from_english, is_style, styles_of, to_english
 
 DATES = (
@@ -35,11 +37,23 @@ DATES = (
     *("%d de %B de %Y", "%d de %b de %Y", "%d %B, %Y", "%d %b, %Y", "%d %B %y", "%d. %b. %Y"),
     "%Y%m%d",
 )
-CLOCKS = ("%H:%M:%S", "%H:%M", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
-WHOLE = ("%a %b %d %H:%M:%S %Y", "%Y%m%dT%H%M%S", "%Y%m%d%H%M%S", "%d%b%Y:%H:%M:%S", "%d/%b/%Y:%H:%M:%S")
+ON_GREENWICH = (" UTC", " GMT", " +0000")
+"""What stands behind all times of a column that say in which zone they are, where it is not in ISO's form."""
+CLOCKS = (
+    *(f"%H:%M:%S{part}{zone}" for part in ("", ".%3f", ".%f") for zone in ON_GREENWICH),
+    *("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"),
+)
+WHOLE = (
+    "%d/%b/%Y:%H:%M:%S +0000",
+    "%a %b %d %H:%M:%S %Y",
+    "%Y%m%dT%H%M%S",
+    "%Y%m%d%H%M%S",
+    "%d%b%Y:%H:%M:%S",
+    "%d/%b/%Y:%H:%M:%S",
+)
 """Forms that are no date and clock side by side."""
-EPOCHS = {"epoch s": 1_000_000, "epoch ms": 1_000, "epoch us": 1}
-"""Microseconds in one of their units."""
+EPOCHS = {"epoch s": (1_000_000, 0), "epoch ms": (1_000, 0), "epoch us": (1, 0), "excel": (86_400_000_000, 25_569)}
+"""Microseconds in one of their units, and how many units before 1970 they begin."""
 LONGEST = 40
 ENOUGH = 6
 """Different dates from which on it is no chance that they are in the order of time."""
@@ -92,7 +106,12 @@ def misfits(texts: Sequence[str]) -> list[str]:
 
 def _unread(texts: Sequence[str], pattern: str, style: str, long: bool) -> Any:
     plain = pd.Series([_plainly(text, style, long) for text in texts], dtype="str")
-    return pd.to_datetime(plain, format=pattern, errors="coerce").isna().to_numpy()
+    return pd.to_datetime(plain, format=_standard(pattern), errors="coerce").isna().to_numpy()
+
+
+def _standard(form: str) -> str:
+    """The form as Python reads it, which takes any number of digits and any capitals."""
+    return re.sub(r"%[-^#3]", "%", form)
 
 
 def _plainly(text: str, style: str, long: bool) -> str:
@@ -116,7 +135,7 @@ def _found(texts: Sequence[str], *, long: bool | None = None) -> list[tuple[str,
     for pattern in _candidates(texts[0]):
         if long is not None and ("%B" if long else "%b") not in pattern:
             continue
-        read = pd.to_datetime(column, format=pattern, errors="coerce")
+        read = pd.to_datetime(column, format=_standard(pattern), errors="coerce")
         if not read.notna().all() or (digits and not read.dt.year.between(EARLIEST, LATEST).all()):
             continue
         exact = _as_most_are_written(pattern, read, texts)
@@ -174,7 +193,7 @@ def _candidates(first: str) -> list[str]:
 
 def _fits(text: str, pattern: str) -> bool:
     try:
-        datetime.datetime.strptime(text, pattern)
+        datetime.datetime.strptime(text, _standard(pattern))
     except ValueError:
         return False
     return True
@@ -205,7 +224,9 @@ def _padded(pattern: str, texts: Sequence[str]) -> str:
         pattern = re.sub("%([aAbB])", rf"%{case}\1", pattern)
     if "%d%" in pattern.replace("-", "") or "%m%" in pattern:
         return pattern  # digits without a sign between them are always padded
-    shape = re.compile(re.sub(r"%(?:\\[#^])?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern)))
+    shape = re.compile(
+        re.sub(r"%(?:\\[#^]|3)?([a-zA-Z])", lambda token: _GROUP.get(token[1], ".+?"), re.escape(pattern))
+    )
     parts = [found for text in texts if (found := shape.fullmatch(text))]
     for letter in "dmHI":
         if f"%{letter}" in pattern and any(len(found[letter]) == 1 for found in parts):
@@ -225,7 +246,7 @@ def _swapped(pattern: str) -> str:
 
 def is_iso(form: str) -> bool:
     """Whether this is the form 2024-05-01, with or without a time of day, or none at all."""
-    return not form or form == "date" or form.startswith("%Y-%m-%d")
+    return not form or form == "date" or (form.startswith("%Y-%m-%d") and not form.endswith(ON_GREENWICH))
 
 
 def is_digits(form: str) -> bool:
@@ -236,19 +257,23 @@ def is_digits(form: str) -> bool:
 def read_times(texts: Series, form: str, *, utc: bool) -> Any:
     """Texts (or whole numbers) as times, NaT where one is in neither this form nor ISO's."""
     if form in EPOCHS:
-        micro = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan) * EPOCHS[form]
+        unit, start = EPOCHS[form]
+        micro = (pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan) - start) * unit
         good = np.abs(micro) < 2.0**62
         stamps = np.where(good, micro, 0).astype(np.int64).astype("datetime64[us]")
         read: Any = pd.Series(stamps, index=texts.index).where(good)
+        if not good.all() and not pd.api.types.is_numeric_dtype(texts.dtype):
+            read[~good] = pd.to_datetime(texts[~good], format="ISO8601", errors="coerce")
         return read
     if is_iso(form):
         return pd.to_datetime(texts, format="ISO8601", errors="coerce", utc=utc)
     codes, different = pd.factorize(texts)  # days repeat, and reading one takes a microsecond
     cells = [f"{cell:.0f}" if isinstance(cell, float) else str(cell) for cell in np.asarray(different, dtype=object)]
     words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
-    style, pattern = _parted(re.sub(r"%[-^#]", "%", form))
+    first, form = split_century(form)
+    style, pattern = _parted(_standard(form))
     plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
-    found: Any = pd.to_datetime(plain, format=pattern, errors="coerce")
+    found: Any = moved(pd.to_datetime(plain, format=pattern, errors="coerce"), first)
     missing = found.isna()
     if missing.any():
         found[missing] = pd.to_datetime(words[missing], format="ISO8601", errors="coerce")
@@ -264,10 +289,13 @@ def _parted(form: str) -> tuple[str, str]:
 def write_times(moments: pd.DatetimeIndex, form: str) -> list[Any]:
     """Times in a form: texts, or whole numbers where the form is one of ``epoch``."""
     if form in EPOCHS:
-        return (moments.as_unit("us").asi8 // EPOCHS[form]).tolist()
-    style, pattern = _parted(form)
+        unit, start = EPOCHS[form]
+        return (moments.as_unit("us").asi8 // unit + start).tolist()
+    style, pattern = _parted(split_century(form)[1])
     marked = re.sub(r"%([#^])([a-zA-Z])", "\x01\\1%\\2\x01", pattern.replace("%-", "\x02%"))
-    texts = list(moments.strftime(marked))
+    texts = list(moments.strftime(marked.replace("%3f", "%f\x03")))
+    if "%3f" in marked:
+        texts = [re.sub("\\d{3}\x03", "", text) for text in texts]
     if "\x02" in marked:
         texts = [re.sub("\x020?", "", text) for text in texts]
     if "\x01" in marked:

@@ -114,5 +114,5 @@ def time_pattern(text: str, zone: str) -> str:
     if len(text) <= 10:
         return "%Y-%m-%d"
     clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
-    parts = {5: "%H:%M", 8: "%H:%M:%S"}.get(len(clock), "%H:%M:%S.%f")
+    parts = {5: "%H:%M", 8: "%H:%M:%S", 12: "%H:%M:%S.%3f"}.get(len(clock), "%H:%M:%S.%f")
     return f"%Y-%m-%d{text[10]}{parts}{zone}"

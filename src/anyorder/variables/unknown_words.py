@@ -60,9 +60,12 @@ def no_answers(different: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def level_marks(different: Sequence[str]) -> tuple[str, ...]:
-    """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes."""
-    short = [text for text in different if len(text) <= 8]
+def level_marks(different: Sequence[str], *, names: bool = False) -> tuple[str, ...]:
+    """Texts that mean unknown whatever the column; NA too, unless other levels are such short codes.
+
+    ``names``: they are names of people, of whom some are called Null or Nan, which programs write in another way.
+    """
+    short = [text for text in different if len(text) <= 8 and not (names and text.istitle() and text.isalpha())]
     found = [text for text in short if text.casefold() in LEVEL_MARKS]
     if not any(len(text) == 2 and text.isupper() and text != "NA" for text in short):
         found += [text for text in short if text in ("NA", "na")]

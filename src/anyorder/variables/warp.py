@@ -226,7 +226,7 @@ class Warp:
         if self._straight:
             return None
         inner = self._inner[0 if knots is self.x else 1]
-        return self._array_table[:, np.searchsorted(inner, value, side="right")]
+        return self._array_table[:, inner.searchsorted(value, side="right")]
 
     @cached_property
     def _inner(self) -> Float[np.ndarray, "two inner"]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
+from anyorder.modalities.tables import engines
 from anyorder.modalities.tables.budget import WEIGHING, TimeBudget
 
 
@@ -32,3 +34,15 @@ def test_weighing_has_what_it_needs_but_never_all(monkeypatch: pytest.MonkeyPatc
 def test_without_a_limit_there_is_no_clock() -> None:
     budget = TimeBudget(began=0.0, whole=None)
     assert budget.left == math.inf and not budget.late(1.0)
+
+
+@pytest.mark.parametrize(
+    ("whole", "needed", "share"), [(100.0, 1.0, 0.4), (100.0, 47.0, 0.5), (100.0, 1e3, 0.8), (None, 1e3, 0.4)]
+)
+def test_trees_have_more_where_they_would_hardly_see_the_rows(
+    whole: float | None, needed: float, share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    monkeypatch.setattr(engines, "seconds_to_see_all", lambda job: needed)
+    job = SimpleNamespace(budget=TimeBudget(began=0.0, whole=whole))
+    assert engines._share_for_trees(job) == pytest.approx(share)

@@ -8,13 +8,14 @@ there is time and held-out rows gain by it. So whenever a fit is interrupted the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from anyorder.errors import UserError, nearest
 from anyorder.modalities.fit import training_facts
-from anyorder.modalities.tables.forest import tree_member
+from anyorder.modalities.tables.forest import seconds_to_see_all, tree_member
 from anyorder.modalities.tables.lines import linear_member
 from anyorder.modalities.tables.race import Encoded, Job, Race
 from anyorder.modalities.tables.regressions import regression_member
@@ -32,7 +33,8 @@ from anyorder.training.trees.options import tree_seconds
 Engine: TypeAlias = Literal["auto", "neural", "trees"]
 
 SECONDS_A_COLUMN = 0.02  # of bins, marginals and weights of a blend, before a single tree has grown
-MOST_FOR_TREES = 0.4  # of the budget of "auto"
+MOST_FOR_TREES = 0.4  # of the budget of "auto",
+MOST_IN_A_HURRY = 0.8  # and of what is left of it, where trees would not see each row often enough
 LEAST_FOR_TREES = 0.1
 MOST_FOR_REGRESSIONS = 0.3  # of what is left when they begin
 # The bins of a column take some 17 kB in a model file, whose description may have 64 MB: twice as many still fit.
@@ -80,8 +82,8 @@ def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], 
     if trees and engine == "auto" and not stop():
         members.append(regression_member(job, table, job.budget.left * MOST_FOR_REGRESSIONS, stop))
     if trees and not (race and stop()):
-        # They end by themselves; where time is short, most of what is left is for the networks.
-        members.append(tree_member(job, table, job.budget.left * (MOST_FOR_TREES if race else 1.0), stop))
+        # They end by themselves; networks have most of what is left, unless trees would hardly see the rows.
+        members.append(tree_member(job, table, job.budget.left * (_share_for_trees(job) if race else 1.0), stop))
     trainers: list[Trainer] = []
     if race is not None:
         with training_bar(job.run.progress, _left(job), "training networks") as watch:
@@ -136,6 +138,14 @@ def _trees_help(job: Job) -> bool:
     except UserError:
         return False
     return True
+
+
+def _share_for_trees(job: Job) -> float:
+    """The part of what is left that trees may take before the networks."""
+    left = job.budget.left
+    if not 0 < left < math.inf:
+        return MOST_FOR_TREES
+    return min(max(seconds_to_see_all(job) / left, MOST_FOR_TREES), MOST_IN_A_HURRY)
 
 
 def _seconds_for_trees(job: Job) -> float:

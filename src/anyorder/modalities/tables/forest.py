@@ -25,7 +25,7 @@ from anyorder.training.progress import columns_bar
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
-from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions, shown_within
+from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions, least_seconds, shown_within
 from anyorder.training.trees.softening import chosen_blurs, softened
 from anyorder.variables.codecs import Codec, Space
 from anyorder.variables.encoding import Encoding
@@ -44,10 +44,9 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     if job.options.training.steps is not None:
         growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
     heads = table.heads()
-    sets = folds if folds > 1 else growing.members
-    jobs = (TRIAL_COST + (folds - 1 if folds > 1 else sets)) * len(heads)
+    sets, jobs = _sets(job), _jobs(job)
     if deadline is not None:
-        growing = shown_within(PLANNED * seconds, jobs, growing)
+        growing = shown_within(PLANNED * seconds, len(job.folds.training[0]), jobs, growing)
     protocol = protocols.build(job.options.protocol)
 
     def model(own: list[Head], network: BoostedTrees) -> AnyOrderModel:
@@ -73,6 +72,20 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
         blurs = chosen_blurs([model(trial.heads, trial.network)], [held_out], job.run.seed)
         final_sets = [model(_soft(own, blurs), network) for own, network in others]
         return Member("trees", [model(_soft(trial.heads, blurs), trial.network)], final_sets)
+
+
+def seconds_to_see_all(job: Job) -> float:
+    """How long the trees of a table need if they are to see each row often enough, and no longer."""
+    return least_seconds(len(job.folds.training[0]), _jobs(job), job.options.trees) / PLANNED
+
+
+def _sets(job: Job) -> int:
+    return len(job.folds) if len(job.folds) > 1 else job.options.trees.members
+
+
+def _jobs(job: Job) -> int:
+    """How many sets of trees of one variable there are to grow; a trial counts for several."""
+    return (TRIAL_COST + (_sets(job) - 1 if len(job.folds) > 1 else _sets(job))) * len(job.schema)
 
 
 @dataclass(frozen=True)

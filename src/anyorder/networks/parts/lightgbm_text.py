@@ -114,7 +114,7 @@ def _numbers(said: Mapping[str, str], name: str, count: int, kind: Callable[[str
     line = said[name]
     if len(line) > LONGEST_NUMBER * count:  # before it is taken apart
         raise ValueError(f"{name} is too long for {count} numbers")
-    numbers = [kind(word) for word in line.split()]
+    numbers = list(map(kind, line.split()))
     if len(numbers) != count:
         raise ValueError(f"{name} holds {len(numbers)} numbers instead of {count}")
     return numbers

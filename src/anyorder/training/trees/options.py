@@ -44,6 +44,8 @@ class TreeOptions:
 TRIAL_COST = 2  # sets of trees: in the trial, sharp ones and smooth ones are grown
 SECONDS = 5e-5  # of one core for each cell that is shown, with all its rounds, on a machine that has other work too
 FEWEST_SHOWN = 500
+REPEATS, CELLS = 8, 4_000  # of each cell and of one variable's, from which on further ones bring little
+HURRIED_RATE = 0.3  # with time for fewer cells than that, there are fewer trees, which learn faster
 
 
 def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
@@ -52,13 +54,24 @@ def tree_seconds(rows: int, variables: int, options: TreeOptions) -> float:
     return SECONDS * variables * shown * (TRIAL_COST + options.members)
 
 
-def shown_within(seconds: float, jobs: int, options: TreeOptions) -> TreeOptions:
+def shown_within(seconds: float, rows: int, jobs: int, options: TreeOptions) -> TreeOptions:
     """The options with as many cells shown as so many ``jobs``, each a variable's set of trees, have time for.
 
-    All of a variable's questions from fewer cells are worth more than the first few from all of them.
+    All of a variable's questions from fewer cells are worth more than the first few from all of them. Trees that cannot
+    see each of the ``rows`` often enough learn faster, unless somebody has said how fast.
     """
     affordable = seconds / (SECONDS * jobs)
-    return replace(options, shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))))
+    hurried = seconds < least_seconds(rows, jobs, options) and options.learning_rate == TreeOptions.learning_rate
+    return replace(
+        options,
+        shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))),
+        learning_rate=HURRIED_RATE if hurried else options.learning_rate,
+    )
+
+
+def least_seconds(rows: int, jobs: int, options: TreeOptions) -> float:
+    """How long so many ``jobs`` take that show each of the ``rows`` often enough, or enough of them."""
+    return SECONDS * jobs * min(options.shown, CELLS, rows * min(REPEATS, options.most_repeats))
 
 
 class Clock:

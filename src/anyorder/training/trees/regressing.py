@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from anyorder.networks.parts.lightgbm_text import read_trees
 from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_network import with_count
 from anyorder.networks.regression_trees import COMPONENTS, RegressionTrees
-from anyorder.training.linear import apart_from_atoms, residual_law
+from anyorder.training.linear import Units, apart_from_atoms, residual_law
 from anyorder.training.rows import Rows
 from anyorder.training.trees.growing import one_after_another
 from anyorder.training.trees.options import Clock
@@ -48,8 +48,6 @@ NOISY = 0.5  # of a number's deviation: where more is left, units make no differ
 CLEARLY = 2.0  # standard errors by which less must be left in the units of the data
 KNOTS = 128  # of a bend from the units of the data to those of the model
 NOTHING = TreeArrays.none()
-
-Units: TypeAlias = Callable[[Float[np.ndarray, " cells"]], Float[np.ndarray, " cells"]]
 
 
 @dataclass(frozen=True, eq=False)

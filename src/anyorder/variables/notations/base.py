@@ -64,6 +64,11 @@ class Notation(ABC):
         return False
 
     @property
+    def digits(self) -> bool:
+        """Whether the texts are whole numbers that mean other ones (202404), so that numbers of a column do as well."""
+        return False
+
+    @property
     def bounds(self) -> tuple[float | None, float | None]:
         """The least and the greatest number that can be meant."""
         return None, None

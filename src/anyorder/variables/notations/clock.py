@@ -1,10 +1,10 @@
-"""Times of day and lengths of time, in hours, minutes and seconds: 14:30, 2:30 PM, 1:23:45, 12:07.5."""
+"""Times of day and lengths of time, in hours, minutes and seconds: 14:30, 2:30 PM, 14:30 Uhr, 1:23:45, 12:07.5."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
@@ -12,7 +12,7 @@ from anyorder.variables.notations.base import Notation
 
 _PARTS = re.compile(
     r"(?P<minus>-)?(?P<first>\d{1,4}):(?P<second>[0-5]\d)(?::(?P<third>[0-5]\d))?(?:\.(?P<fraction>\d{1,6}))?"
-    r"(?P<gap>\s?)(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"(?P<gap>\s?)(?:(?P<half>[AaPp]\.?[Mm]\.?)|(?P<word>Uhr|[Hh]|[Hh]rs?\.?|[Hh]s|min|[Mm]ins?))?"
 )
 
 
@@ -23,7 +23,8 @@ class ClockNotation(Notation):
 
     ``parts`` is 2 or 3, ``pad`` whether the first has two digits at least, ``half`` how the half of the day is written
     in the morning ("AM", " am"; empty on a clock of 24 hours), ``places`` the digits of a fraction, ``day`` whether it
-    is a time of day, which ends at midnight.
+    is a time of day, which ends at midnight. ``word`` stands behind all of them (" Uhr"). ``short``: two parts are
+    minutes and seconds, not hours and minutes.
     """
 
     name: ClassVar[str] = "clock"
@@ -34,6 +35,8 @@ class ClockNotation(Notation):
     half: str = ""
     places: int = 0
     day: bool = True
+    word: str = field(default="", metadata={"later": True})
+    short: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.parts not in (2, 3) or not 0 <= self.places <= 6:
@@ -47,7 +50,8 @@ class ClockNotation(Notation):
             return None
         halves = [each["gap"] + each["half"] for each in parts if each["half"]]
         thirds = {each["third"] is not None for each in parts}
-        if len(thirds) > 1 or (halves and len(halves) < len(parts)):
+        words = {each["gap"] + each["word"] if each["word"] else "" for each in parts}
+        if len(thirds) > 1 or (halves and len(halves) < len(parts)) or len(words) > 1:
             return None
         if halves and not all(1 <= int(each["first"]) <= 12 for each in parts):
             return None
@@ -55,7 +59,8 @@ class ClockNotation(Notation):
         half = re.sub("[Pp]", lambda letter: "A" if letter[0] == "P" else "a", halves[0]) if halves else ""
         pad = not any(len(each["first"]) == 1 for each in parts)
         places = max(len(each["fraction"] or "") for each in parts)
-        return cls(3 if thirds == {True} else 2, pad, half, places, day)
+        short = thirds == {False} and (bool(places) or "min" in min(words).casefold())
+        return cls(3 if thirds == {True} else 2, pad, half, places, day and not short, words.pop(), short)
 
     def read(self, text: str) -> float | None:
         parts = _PARTS.fullmatch(text.strip())
@@ -90,16 +95,15 @@ class ClockNotation(Notation):
             half = self.half if whole % 24 < 12 else self.half.replace("A", "P").replace("a", "p")
             whole = (whole - 1) % 12 + 1
         first = f"{whole:02d}" if self.pad else str(whole)
-        return f"{'-' if below and size else ''}{first}:{last}{fraction}{half}"
+        return f"{'-' if below and size else ''}{first}:{last}{fraction}{half}{self.word}"
 
     @property
     def meaning(self) -> str:
-        unit = "minutes" if self.parts == 2 else "seconds"
-        return f"a time of day, in {unit}" if self.day else f"a length of time, in {unit}"
+        return f"a time of day, in {self.unit}" if self.day else f"a length of time, in {self.unit}"
 
     @property
     def unit(self) -> str:
-        return "minutes" if self.parts == 2 else "seconds"
+        return "minutes" if self.parts == 2 and not self.short else "seconds"
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:

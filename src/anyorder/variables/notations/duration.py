@@ -34,7 +34,8 @@ class DurationNotation(Notation):
     ("h", "h", "m", "min"); ``gap`` stands between a number and its unit, ``between`` between two of them;
     ``iso`` is the form PT2H30M. ``zeros`` says which parts of nothing are written: those "inside" (1h 0m, but 5m), or
     "all" of them (0h 5m), else none; ``pad`` that all parts but the first have two digits (2h05m). The last unit may
-    have no word (2h05).
+    have no word (2h05). ``day``: they are times of day, as the French write
+    them; ``pad_first``: the first part has two digits, too (08h05).
     """
 
     name: ClassVar[str] = "duration"
@@ -46,6 +47,8 @@ class DurationNotation(Notation):
     iso: bool = False
     zeros: str = field(default="", metadata={"later": True})
     pad: bool = field(default=False, metadata={"later": True})
+    day: bool = field(default=False, metadata={"later": True})
+    pad_first: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if not self.units or len(self.units) % 2 or any(letter not in SECONDS for letter in self.units[::2]):
@@ -60,7 +63,8 @@ class DurationNotation(Notation):
             return cls(tuple(word for letter in used for word in (letter, letter.upper())), iso=True)._as_in(texts)
         if all(_BARE.fullmatch(text) for text in texts):
             word = "".join(sign for sign in texts[0] if not sign.isdigit())
-            return cls(("h", word, "m", ""), "", "", zeros="all", pad=True)
+            first = any(text.startswith("0") and text[1].isdigit() for text in texts)
+            return cls(("h", word, "m", ""), "", "", zeros="all", pad=True, pad_first=first)
         if not all(_WHOLE.fullmatch(text) for text in texts):
             return None
         spelled: dict[str, str] = {}
@@ -116,7 +120,7 @@ class DurationNotation(Notation):
             count, rest = divmod(rest, SECONDS[letter])
             nothing = rest == 0 and not said and SECONDS[letter] == self._smallest
             if count or nothing or self.zeros == "all" or (self.zeros and said):
-                number = f"{count:02d}" if self.pad and said else str(count)
+                number = f"{count:02d}" if (self.pad if said else self.pad_first) else str(count)
                 said.append((letter, f"{number}{self.gap}{word}"))
         if not self.iso:
             return self.between.join(word for _, word in said)
@@ -126,7 +130,7 @@ class DurationNotation(Notation):
 
     @property
     def meaning(self) -> str:
-        return f"a length of time, in {self.unit}"
+        return f"a {'time of day' if self.day else 'length of time'}, in {self.unit}"
 
     @property
     def unit(self) -> str:
@@ -134,7 +138,7 @@ class DurationNotation(Notation):
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        return 0.0, None
+        return 0.0, (86_400 / self._smallest - 1 if self.day else None)
 
 
 def _iso_parts(text: str) -> list[int]:

@@ -8,11 +8,19 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
 from anyorder.variables.notations.base import Notation
+from anyorder.variables.separators import (
+    APOSTROPHES,
+    SPACES,
+    body_pattern,
+    find_separators,
+    plain_spaces,
+    told_separators,
+)
 
 CODES = frozenset(
     (
@@ -28,12 +36,10 @@ WORDS = frozenset(
         *("Rs", "Rs.", "Fr.", "SFr.", "Fr", "руб.", "руб", "S/", "Rp", "R"),
     )
 )
+ABOUT = frozenset(("~", "≈", "ca.", "ca", "circa", "approx.", "approx", "about", "etwa", "env.", "aprox."))
+"""What stands before all numbers of a column that are not exact."""
 SIGNS = "$€£¥₹₽₩₺₴₦₫₱₪฿¢₡₲₵₸₼₾"
 MINUS = r"\-" + "\N{MINUS SIGN}\N{EN DASH}"  # for a class of a regular expression
-SPACES = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
-APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}"
-SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ","))
-"""Between thousands, and before the fraction; any kind of space is a space, any apostrophe an apostrophe."""
 SHORT = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "B": 1e9, "bn": 1e9, "Mio": 1e6, "Mio.": 1e6, "Mrd": 1e9, "Mrd.": 1e9}
 SAME_LENGTH = 7
 """Groups of digits that are all of this length or longer, and never the same, are phone numbers and not amounts."""
@@ -49,8 +55,17 @@ _PARTS = re.compile(
     rf"(?P<inner>[{MINUS}])?\s*(?P<body>\d[\d.,{SPACES}{APOSTROPHES}]*\d|\d|[.,]\d+)(?P<exponent>[eE][+-]?\d{{1,3}})?"
     rf"(?P<gap>\s*)(?P<suffix>[^\d\s()+{MINUS}][^\d()]{{0,14}}?)??\s*(?P<trailing>-)?\s*(?P<close>\))?"
 )
-_PLAIN = str.maketrans(dict.fromkeys(SPACES, " ") | dict.fromkeys(APOSTROPHES, "'"))
-_UNIT = re.compile(r"[%‰°]|[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}")
+_MILLIONS = re.compile(
+    r"^(?:Millionen|[Mm]illions?|millones|Milliarden|[Bb]illions?|Mill\.?|Mio\.?|Mrd\.?|Tsd\.?|Mds?|mln\.?|[Mm]n\.?|bn|[kKMB])"
+    r"\s?(?=\S)"
+)
+"""Thousands and millions before a currency: Mio. EUR, M€."""
+_UNIT = re.compile(
+    r"(?:Mio\.?|Mrd\.?|Tsd\.?|Millionen|Milliarden|[mb]illions?(?: of)?) [^\W\d_]{2,8}|"
+    r"(?:sq|cu|fl)\.? ?(?:ft|m|km|mi|yd|in|oz)\.?|"
+    r"\.|[%‰]\s?(?:p\.\s?a\.|pa|VOL|vol\.?)|°\s?[NSEWO]|[%‰°]|"
+    r"[^\W\d_]{1,12}\.?(?:[²³]|/[^\W\d_]{1,6}[²³]?)?|°\s?[CFK]|[\"'″′]|[µμΩ][^\W\d_]{0,3}"
+)
 
 
 @final
@@ -63,7 +78,7 @@ class NumberNotation(Notation):
     after the prefix, "()" around, or "1-" behind, and ``minus`` the sign itself. ``plural``: the unit has an s but
     for 1. ``short``: thousands and millions are written 1.2k, 1.2M; ``exact``: only where that is all of the number.
     ``either``: the one kind of separator could mean the other thing too. ``exponent``: the letter of scientific
-    notation, if all numbers are in it.
+    notation, if all numbers are in it. ``plus``: numbers above 0 have a sign, too.
     """
 
     name: ClassVar[str] = "number"
@@ -82,6 +97,7 @@ class NumberNotation(Notation):
     exponent: str = ""
     minus: str = "-"
     exact: bool = field(default=False, metadata={"later": True})
+    plus: bool = field(default=False, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ",") or len(self.thousands) > 1 or self.thousands == self.decimal:
@@ -102,18 +118,24 @@ class NumberNotation(Notation):
             return None
         prefix = _one_spelling([each["prefix"] or "" for each in parts])
         unit = _unit([(each["suffix"] or "").strip() for each in parts])
-        if prefix is None or unit is None or (prefix and not _is_money(prefix)):
+        if prefix is None or unit is None or (prefix and not (_is_money(prefix) or prefix.casefold() in ABOUT)):
+            return None
+        if prefix.casefold() in ABOUT and not all(each["prefix"] for each in parts):
             return None
         suffix, plural, short = unit
         if short and not _plausibly_short(short, parts):
             return None
         if suffix and (not (_is_money(suffix) or _UNIT.fullmatch(suffix)) or _like_seats(suffix, parts)):
             return None
-        bodies = [_plain_spaces(each["body"]) for each in parts]
+        bodies = [plain_spaces(each["body"]) for each in parts]
         money = _is_money(prefix) or _is_money(suffix)
-        told = None if separators is None else _told(bodies, *separators)
-        parted = told if separators is not None else _separators(bodies, decimal_comma=decimal_comma, money=money)
-        if parted is None or (parted[0] == " " and not (prefix or suffix) and _like_phone_numbers(bodies)):
+        told = None if separators is None else told_separators(bodies, *separators)
+        parted = told if separators is not None else find_separators(bodies, decimal_comma=decimal_comma, money=money)
+        if (
+            parted is None
+            or _like_addresses(bodies)
+            or (parted[0] == " " and not (prefix or suffix) and _like_phone_numbers(bodies))
+        ):
             return None
         thousands, decimal, either = parted
         exponents = {(each["exponent"] or "")[:1] for each in parts}
@@ -149,18 +171,19 @@ class NumberNotation(Notation):
             exponents.pop() if len(exponents) == 1 else "",
             next((sign for each in parts for sign in (each["minus"], each["inner"]) if sign and sign != "+"), "-"),
             bool(short) and any(not each["suffix"] and _large(each, decimal, short) for each in parts),
+            _always_plus(parts),
         )
 
     @cached_property
     def _body(self) -> re.Pattern[str]:
-        return _body_pattern(_plain_spaces(self.thousands), self.decimal)
+        return body_pattern(plain_spaces(self.thousands), self.decimal)
 
     def read(self, text: str) -> float | None:
         parts = _PARTS.fullmatch(text.strip())
         if parts is None:
             return _plain(text)
         prefix, suffix = parts["prefix"] or "", (parts["suffix"] or "").strip()
-        body, times = _plain_spaces(parts["body"]), 1.0
+        body, times = plain_spaces(parts["body"]), 1.0
         if self.short and suffix in SHORT:
             times, suffix = SHORT[suffix], ""
         if prefix not in ("", self.prefix.strip()) or not self._is_unit(suffix):
@@ -169,7 +192,7 @@ class NumberNotation(Notation):
             return None
         if not self._body.fullmatch(body):
             return None if prefix or suffix else _plain(text)
-        digits = body.replace(_plain_spaces(self.thousands), "") if self.thousands else body
+        digits = body.replace(plain_spaces(self.thousands), "") if self.thousands else body
         value = float(digits.replace(self.decimal, ".") + (parts["exponent"] or "")) * times
         below = bool(parts["open"]) or bool(parts["trailing"]) or bool(parts["inner"])
         below = below or (parts["minus"] is not None and parts["minus"] != "+")
@@ -198,7 +221,7 @@ class NumberNotation(Notation):
         suffix = self.suffix[:-1] if self.plural and digits == "1" else self.suffix
         suffix = ending + suffix if self.short else suffix
         if not below:
-            return f"{self.prefix}{body}{suffix}"
+            return f"{'+' if self.plus and digits.strip('0.') else ''}{self.prefix}{body}{suffix}"
         if self.negative == "()":
             return f"({self.prefix}{body}{suffix})"
         if self.negative == "1-":
@@ -227,7 +250,7 @@ class NumberNotation(Notation):
     @property
     def plain(self) -> bool:
         signs = (self.prefix, self.suffix, self.thousands, self.short)
-        return not any(signs) and self.decimal == "." and self.negative == self.minus == "-"
+        return not any(signs) and not self.plus and self.decimal == "." and self.negative == self.minus == "-"
 
     @property
     def meaning(self) -> str:
@@ -241,7 +264,8 @@ class NumberNotation(Notation):
 
     @property
     def unit(self) -> str:
-        return self.prefix.strip() or self.suffix.strip()
+        prefix = self.prefix.strip()
+        return prefix if _is_money(prefix) else self.suffix.strip()
 
     @property
     def other(self) -> str:
@@ -282,6 +306,12 @@ def _plausibly_short(short: str, parts: Sequence[re.Match[str]]) -> bool:
     return not bare or (signed >= FEWEST_SIGNS * len(parts) and max(map(int, bare)) >= least / 1e3)
 
 
+def _always_plus(parts: Sequence[re.Match[str]]) -> bool:
+    """Whether all numbers above 0 are written with a sign."""
+    bare = [each["body"] for each in parts if not (each["minus"] or each["inner"] or each["open"] or each["trailing"])]
+    return any(each["minus"] == "+" for each in parts) and not any(body.strip("0.,") for body in bare)
+
+
 def _large(parts: re.Match[str], decimal: str, short: str) -> bool:
     """Whether a number without a sign for thousands could have one."""
     digits = re.sub(r"\D", "", parts["body"].partition(decimal)[0])
@@ -289,19 +319,15 @@ def _large(parts: re.Match[str], decimal: str, short: str) -> bool:
 
 
 def _is_money(sign: str) -> bool:
-    sign = sign.strip()
+    sign = _MILLIONS.sub("", sign.strip())
     return bool(sign) and (sign in CODES or sign in WORDS or (len(sign) == 1 and sign in SIGNS))
-
-
-def _plain_spaces(body: str) -> str:
-    return body if body.isascii() else body.translate(_PLAIN)
 
 
 def _as_written(separator: str, parts: Sequence[re.Match[str]]) -> str:
     """The separator as the texts have it: which kind of space, which apostrophe."""
     if separator in ("", ",", "."):
         return separator
-    own = Counter(sign for each in parts for sign in each["body"] if _plain_spaces(sign) == separator)
+    own = Counter(sign for each in parts for sign in each["body"] if plain_spaces(sign) == separator)
     return own.most_common(1)[0][0] if own else separator
 
 
@@ -334,60 +360,16 @@ def _unit(suffixes: Sequence[str]) -> tuple[str, bool, str] | None:
     return None if spelling is None else (spelling, False, "")
 
 
-@cache
-def _body_pattern(thousands: str, decimal: str) -> re.Pattern[str]:
-    whole = r"\d+"
-    if thousands == ",":
-        whole = r"\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d\d)+,\d{3}|\d+"
-    elif thousands:
-        whole = rf"\d{{1,3}}(?:{re.escape(thousands)}\d{{3}})+|\d+"
-    return re.compile(rf"(?:{whole})(?:{re.escape(decimal)}\d*)?|{re.escape(decimal)}\d+")
-
-
-def _separators(bodies: Sequence[str], *, decimal_comma: bool, money: bool) -> tuple[str, str, bool] | None:
-    """What stands between thousands and before fractions, and whether it could be the other way round."""
-    signs = set().union(*bodies) - set("0123456789")
-    if not signs:
-        return "", "," if decimal_comma else ".", False
-    fits = [
-        (thousands, decimal)
-        for thousands, decimal in SEPARATORS
-        if signs <= {thousands, decimal} and all(_body_pattern(thousands, decimal).fullmatch(body) for body in bodies)
-    ]
-    if not fits:
-        return None
-    if len(signs) > 1:
-        return *fits[0], False
-    sign = next(iter(signs))
-    as_thousands = [pair for pair in fits if pair[0] == sign and _grouped_once(bodies, sign)]
-    as_decimal = [pair for pair in fits if pair[1] == sign and not any(body.count(sign) > 1 for body in bodies)]
-    if as_thousands and as_decimal:
-        # 1,234 and 56,789 alone: where all fractions have three digits they most likely are none. A point is left to
-        # be one, as programs write it, unless the other columns have decimal commas.
-        if money and sign != ".":
-            return *as_thousands[0], False  # amounts have no thousandths, but rates (1.459) have
-        fraction = (sign == ".") != decimal_comma
-        return ("", sign, True) if fraction else (*as_thousands[0], True)
-    if as_thousands:
-        return *as_thousands[0], False
-    return ("", sign, False) if as_decimal else None
-
-
-def _told(bodies: Sequence[str], thousands: str, decimal: str) -> tuple[str, str, bool] | None:
-    """These separators, if all numbers can have them."""
-    pattern = _body_pattern(_plain_spaces(thousands), decimal)
-    return (_plain_spaces(thousands), decimal, False) if all(map(pattern.fullmatch, bodies)) else None
-
-
-def _grouped_once(bodies: Sequence[str], sign: str) -> bool:
-    """Whether the sign can stand between thousands: never behind a 0 alone, always before three digits."""
-    return not any(body.startswith(("0" + sign, sign)) for body in bodies)
-
-
 def _like_seats(suffix: str, parts: Sequence[re.Match[str]]) -> bool:
     """Whether these are seats, sizes, flats: 12A, 40R. Amperes have a fraction or a space somewhere."""
     letter = len(suffix) == 1 and suffix.isupper() and suffix not in LETTER_UNITS
     return letter and all(not each["gap"] and each["body"].isdigit() and len(each["body"]) <= 3 for each in parts)
+
+
+def _like_addresses(bodies: Sequence[str]) -> bool:
+    """Whether these are addresses of computers, 192.168.100.101: four numbers, all below 256."""
+    parts = [body.split(".") for body in bodies]
+    return all(len(each) == 4 and all(part.isdigit() and int(part) < 256 for part in each) for each in parts)
 
 
 def _like_phone_numbers(bodies: Sequence[str]) -> bool:

@@ -10,13 +10,15 @@ from functools import cached_property
 from typing import ClassVar, Self, final
 
 from anyorder.errors import UserError
+from anyorder.variables.centuries import USUAL
 from anyorder.variables.month_names import LONG, from_english, is_style, styles_of, to_english
 from anyorder.variables.notations.base import Notation
 
 FORMS = (
     "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
     "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
-    "YYYYWww", "YYYY Www",
+    "YYYYWww", "YYYY Www", "YYYYMM", "YYYYWW",
+    "Tq YYYY", "Tq-YYYY", "YYYY-Tq", "YYYYTq", "YYYY Tq",
 )  # fmt: skip
 _FIELDS = {
     "YYYY": r"(?P<year>(?:19|20)\d\d)",
@@ -26,9 +28,13 @@ _FIELDS = {
     "MM": r"(?P<month>0[1-9]|1[0-2])",
     "Mmm": r"M(?P<month>0[1-9]|1[0-2])",
     "Qq": r"Q(?P<quarter>[1-4])",
+    "Tq": r"T(?P<quarter>[1-4])",
     "Www": r"W(?P<week>[0-4]\d|5[0-3])",
+    "WW": r"(?P<week>[0-4]\d|5[0-3])",
 }
-_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Www")
+_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Tq|Www|WW")
+DIGITS = ("YYYYMM", "YYYYWW")
+"""Digits alone, which more often are a number: whoever asks for them has seen that they are periods."""
 
 
 def _is_season(text: str) -> bool:
@@ -43,7 +49,7 @@ class PeriodNotation(Notation):
     """Periods by number: months or quarters since the year 0, weeks since the first Monday of the calendar.
 
     ``style`` is the way in which another language than English names months: see
-    :mod:`~anyorder.variables.month_names`.
+    :mod:`~anyorder.variables.month_names`. Years of two digits are those from ``first`` on.
     """
 
     name: ClassVar[str] = "period"
@@ -52,6 +58,7 @@ class PeriodNotation(Notation):
     form: str = "YYYY-MM"
     upper: bool = False
     style: str = field(default="", metadata={"later": True})
+    first: int = field(default=USUAL, metadata={"later": True})
 
     def __post_init__(self) -> None:
         if self.style and not is_style(self.style):
@@ -74,6 +81,8 @@ class PeriodNotation(Notation):
         for form in FORMS:
             if form in ("YYYY/MM", "YYYY-MM") and all(_is_season(text) for text in texts):
                 continue
+            if form in DIGITS:
+                continue
             found = cls(form, texts[0].isupper() if texts else False)
             if all(found.read(text) is not None for text in texts):
                 return found
@@ -94,8 +103,7 @@ class PeriodNotation(Notation):
             return None
         parts = found.groupdict()
         if parts.get("short") is not None:
-            two = int(parts["short"])
-            year = 2000 + two if two < 69 else 1900 + two
+            year = self.first + (int(parts["short"]) - self.first) % 100
         else:
             year = int(parts["year"])
         if parts.get("week") is not None:
@@ -109,17 +117,22 @@ class PeriodNotation(Notation):
         month = [each[:3].casefold() for each in LONG].index(named[:3].casefold()) if named else int(parts["month"]) - 1
         return 12.0 * year + month
 
+    @property
+    def digits(self) -> bool:
+        return self.form in DIGITS
+
     def write(self, value: float) -> str:
         number = round(value)
         if "W" in self.form:
             year, week, _ = datetime.date.fromordinal(max(1, number * 7 + 1)).isocalendar()
             month = quarter = 0
         else:
-            year, rest = divmod(number, 4 if "Q" in self.form else 12)
+            year, rest = divmod(number, 4 if "q" in self.form else 12)
             month, quarter, week = rest % 12, rest + 1, 0
         said = {
             "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": LONG[month], "MMM": LONG[month][:3],
             "MM": f"{month + 1:02d}", "Mmm": f"M{month + 1:02d}", "Qq": f"Q{quarter}", "Www": f"W{week:02d}",
+            "WW": f"{week:02d}", "Tq": f"T{quarter}",
         }  # fmt: skip
         text = _TOKEN.sub(lambda token: said[token[0]], self.form)
         if self.style:
@@ -128,10 +141,7 @@ class PeriodNotation(Notation):
 
     @property
     def meaning(self) -> str:
-        return (
-            "a week of a year"
-            if "W" in self.form
-            else "a quarter of a year"
-            if "Q" in self.form
-            else "a month of a year"
-        )
+        if "W" in self.form or "q" in self.form:
+            return "a week of a year" if "W" in self.form else "a quarter of a year"
+        years = f", from {self.first} to {self.first + 99}" if self.first != USUAL else ""
+        return f"a month of a year{years}"

@@ -1,0 +1,117 @@
+"""Behavioural cloning: a network that gives the mean action for a state, by least squares on demonstrations.
+
+    minimise the mean over steps of |action - network(state)|^2
+
+The error rows of the library's table: nothing in it knows of any-order models. States are standardised; a column that
+hardly moves in the demonstrations is not blown up, or a nudge of another knob would leave what the network has seen.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from anyorder.support.randomness import drawing_from
+
+from kitchen import Vector
+
+LEAST = 0.01  # rad or m, and per second: the scale of a column that moves less
+HELD_OUT = 0.1  # of the episodes, to stop by
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How a network is trained; the defaults take about two minutes on one core for 50,000 steps."""
+
+    width: int = 256
+    depth: int = 3  # hidden layers
+    epochs: int = 60
+    batch: int = 256
+    rate: float = 1e-3  # falls to 0 along half a cosine
+    decay: float = 1e-4
+    minutes: float = float("inf")
+
+
+class Cloned:
+    """A cloned policy: ``mean`` for many states at once, ``act`` for one."""
+
+    def __init__(self, network: nn.Module, centre: Tensor, scale: Tensor) -> None:
+        self.network, self._centre, self._scale = network.eval(), centre, scale
+        self.held_out = float("nan")  # mean squared error on episodes that were not learned from
+
+    @torch.inference_mode()
+    def mean(self, states: NDArray[np.floating]) -> Vector:
+        """The mean actions ``[steps, 9]`` of states ``[steps, 59]``."""
+        rows = torch.tensor(np.asarray(states), dtype=torch.float32)
+        found = self.network((rows - self._centre) / self._scale)
+        return np.clip(found.double().numpy(), -1.0, 1.0)
+
+    def start(self, seed: int) -> None:
+        """A cloned policy has no randomness."""
+
+    def act(self, state: Vector) -> Vector:
+        """The action for one state."""
+        return self.mean(state[None])[0]
+
+    @classmethod
+    def learn(cls, frame: pd.DataFrame, schedule: Schedule = Schedule(), *, seed: int = 0) -> Self:  # noqa: B008
+        """Clone demonstrations, in the form that ``anyorder.data.demonstrations`` reads."""
+        states, actions = (_columns(frame, name) for name in ("state_", "action_"))
+        generator = torch.Generator().manual_seed(seed)
+        held = _held_out(frame["episode"].to_numpy(), generator)
+        centre = states[~held].mean(dim=0)
+        scale = states[~held].std(dim=0).clamp_min(LEAST)
+        with drawing_from(generator):
+            network = perceptron(states.shape[1], actions.shape[1], schedule.width, schedule.depth)
+        rows = (states - centre) / scale
+        train = _train(network, rows[~held], actions[~held], schedule, generator)
+        policy = cls(train, centre, scale)
+        with torch.no_grad():
+            policy.held_out = float(((network(rows[held]) - actions[held]) ** 2).mean())
+        return policy
+
+
+def perceptron(inputs: int, outputs: int, width: int, depth: int) -> nn.Sequential:
+    """Layers of one width with SiLU between them."""
+    layers: list[nn.Module] = []
+    for index in range(depth):
+        layers += [nn.Linear(inputs if index == 0 else width, width), nn.SiLU()]
+    return nn.Sequential(*layers, nn.Linear(width, outputs))
+
+
+def _columns(frame: pd.DataFrame, prefix: str) -> Tensor:
+    names = [name for name in frame.columns if name.startswith(prefix)]
+    return torch.tensor(frame[names].to_numpy(), dtype=torch.float32)
+
+
+def _held_out(episodes: NDArray[np.integer], generator: torch.Generator) -> Tensor:
+    """Whole episodes: neighbouring steps are nearly the same."""
+    there = np.unique(episodes)
+    drawn = torch.randperm(len(there), generator=generator)[: max(1, round(HELD_OUT * len(there)))]
+    return torch.as_tensor(np.isin(episodes, there[drawn.numpy()]))
+
+
+def _train(
+    network: nn.Module, states: Tensor, actions: Tensor, schedule: Schedule, generator: torch.Generator
+) -> nn.Module:
+    optimiser = torch.optim.AdamW(network.parameters(), schedule.rate, weight_decay=schedule.decay)
+    steps = schedule.epochs * -(-len(states) // schedule.batch)
+    falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    until = time.monotonic() + 60 * schedule.minutes
+    for _ in range(schedule.epochs):
+        for rows in torch.randperm(len(states), generator=generator).split(schedule.batch):
+            loss = ((network(states[rows]) - actions[rows]) ** 2).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            falling.step()
+        if time.monotonic() > until:
+            break
+    return network
