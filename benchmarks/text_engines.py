@@ -3,18 +3,17 @@
     python benchmarks/text_engines.py --json benchmarks/results/text_engines.json    (35 minutes on one core)
 
 The training part of text8 that is at hand; test windows that do not overlap, the same for all rows, and the questions
-of text_table.py (joint, marginal, scattered holes, runs of holes). n-grams are the counts of anyorder with stretches of
-so many characters, so they are smoothed alike; a chain in any of these rows is a normalised law. The network of the
-default is also asked alone. Beside the bits of every row stand its errors over windows, and the difference from the
-default window by window. Then what people wait for: seconds to fit and to fill a text of 250 characters of which three
-in ten are missing, the size of the model's file, and 100,000 characters of held-out text compressed, beside xz that
-reads the training text first. Last, drawing one text with four characters drafted by the counts at a time, against one
-at a time: calls of the network for each character, and how long it takes.
+of text_questions.py (joint, marginal, scattered holes, runs of holes). n-grams are the counts of anyorder with
+stretches of so many characters, so they are smoothed alike; a chain in any of these rows is a normalised law. The
+network of the default is also asked alone. Beside the bits of every row stand its errors over windows, and the
+difference from the default window by window. Then what people wait for: seconds to fit and to fill a text of 250
+characters of which three in ten are missing, the size of the model's file, and 100,000 characters of held-out text
+compressed, beside xz that reads the training text first. Last, drawing one text with four characters drafted by the
+counts at a time, against one at a time: calls of the network for each character, and how long it takes.
 """
 
 from __future__ import annotations
 
-import lzma
 import tempfile
 import time
 from pathlib import Path
@@ -29,12 +28,11 @@ import anyorder as ao
 from anyorder.data.text import Corpus, Windows, text8
 from anyorder.modalities.texts.core import codes_of
 from anyorder.modalities.texts.model import TextModel
-from anyorder.modalities.texts.scores import bits_per
-from anyorder.model import AnyOrderModel
 from anyorder.model.speculative import speculate
 from anyorder.query import Query
-from text_table import LENGTH, bits_of, questions
+from text_questions import COUNTING, LENGTH, apart, bits_of, network_of, per_character, questions, shown
 
+import compressors
 import smoke_data
 from common import Json, Record, Smoke, best_of, print_rows
 
@@ -44,20 +42,11 @@ COMPRESSED = 100_000
 
 def rows_of(minutes: float, quick: float) -> dict[str, dict[str, Any]]:
     """How each row is fitted."""
-    grams = {f"{order}-gram": {"engine": "counts", "config": {"order": order}} for order in (4, 5, 6)}
     return {
-        **grams,
-        "counts": {"engine": "counts"},
+        **COUNTING,
         f"default, {quick:g} minute": {"minutes": quick},
         f"default, {minutes:g} minutes": {"minutes": minutes},
     }
-
-
-def network_of(model: TextModel) -> TextModel:
-    """The network of a default model alone, without its counts."""
-    core = model.core
-    heads = [core.heads.of(variable) for variable in range(core.variables)]
-    return TextModel(AnyOrderModel(core.encoding, core.network.inside[0], heads, core.protocol).eval(), model.card)
 
 
 def asked(model: TextModel, corpus: Corpus, length: int, windows: int, fitted: float) -> dict[str, Any]:
@@ -66,7 +55,7 @@ def asked(model: TextModel, corpus: Corpus, length: int, windows: int, fitted: f
     wanted = questions(windows, length)
     bits = {heading: bits_of(model, test, query) for heading, query in wanted.items()}
     return {
-        "scores": {name: bits_per(bits[name], query.asked.sum(dim=1).double()) for name, query in wanted.items()},
+        "scores": {name: per_character(bits[name], query) for name, query in wanted.items()},
         "bits": {name: [round(number, 4) for number in part.tolist()] for name, part in bits.items()},
         "fit, s": round(fitted, 1),
         "fill, s": round(fill_seconds(model, corpus.test[:length]), 3),
@@ -129,9 +118,9 @@ def drafted(model: TextModel) -> dict[str, Any]:
 
 def xz(corpus: Corpus, size: int) -> dict[str, float]:
     """What xz -9 takes for the same text, alone and after the training text."""
-    training, test = corpus.training.encode(), corpus.test[:size].encode()
-    plain, first, both = (len(lzma.compress(data, preset=9)) for data in (test, training, training + test))
-    return {"xz -9": round(8 * plain / size, 3), "xz -9, primed": round(8 * (both - first) / size, 3)}
+    texts = corpus.training.encode(), corpus.test[:size].encode()
+    found = compressors.row("xz -9", compressors.COMPRESSORS["xz -9"], *texts)
+    return {"xz -9": found["bits per character"], "xz -9, primed": found["bits per character, primed"]}
 
 
 def main(
@@ -157,20 +146,15 @@ def main(
         found[row] = asked(model, corpus, length, windows, seconds)
         if row == ours:
             found["its network alone"] = asked(network_of(model), corpus, length, windows, seconds)
-        shown = {name: value for name, value in found[row].items() if name != "bits"}
-        Console(width=140).print(f"{row}: {shown}")
-    lines, apart = [], []
+        facts = {name: value for name, value in found[row].items() if name != "bits"}
+        Console(width=140).print(f"{row}: {facts}")
+    lines, above = [], []
     for row, facts in found.items():
-        scores = {name: f"{mean:.3f} ± {error:.3f}" for name, (mean, error) in facts["scores"].items()}
+        scores = {name: shown(mean, error) for name, (mean, error) in facts["scores"].items()}
         lines.append(
             {"row": row, **scores, **{name: part for name, part in facts.items() if name not in ("scores", "bits")}}
         )
-        line = {"row": row}
-        for name, query in questions(windows, length).items():
-            more = torch.tensor(facts["bits"][name]) - torch.tensor(found[ours]["bits"][name])
-            mean, error = bits_per(more.double(), query.asked.sum(dim=1).double())
-            line[name] = f"{mean:+.3f} ± {error:.3f}"
-        apart.append(line)
+        above.append({"row": row, **apart(facts["bits"], found[ours]["bits"], questions(windows, length))})
     print_rows(lines)
     record.write(
         {
@@ -181,7 +165,7 @@ def main(
             "partial": f"This is {corpus.partial}." if corpus.partial else "",
             "seed": 0,
             "rows": lines,
-            "above the default, bits per character": apart,
+            "above the default, bits per character": above,
             **xz(corpus, COMPRESSED if length == LENGTH else 2_000),
             "details": {"by_row": found},
         }

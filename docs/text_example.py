@@ -1,7 +1,8 @@
 """Draw the picture of the page on texts: python docs/text_example.py MODEL
 
-MODEL is the any-order chain network of text8 that benchmarks/text_table.py leaves in build/texts. The text is from the
-test part, which it has not seen: 30 % of the first line hidden, character by character, and a run of the second.
+MODEL is the default engine, counts and a chain network of text8, that benchmarks/text_table.py leaves in build/texts.
+The text is from the test part, which it has not seen: 30 % of the first line hidden, character by character, and a run
+of the second.
 """
 
 from __future__ import annotations

@@ -145,16 +145,35 @@ def run_fit(
         with deferred_interrupt() as interrupt, long_work("learning how to mix", run.progress, part=True):
             core, more = complete(core, lambda: interrupt.requested or one.progress.interrupted)
         scores |= more
-    card = make_card(
+    card = fit_card(
+        run, core, options, [one], scores, modality=modality, unit=unit, data=data, arguments=arguments, **facts
+    )
+    return core, card
+
+
+def fit_card(
+    run: Run,
+    core: AnyOrderModel,
+    options: FitOptions,
+    trainers: Sequence[Trainer],
+    scores: Mapping[str, Any],
+    *,
+    modality: str,
+    unit: str,
+    data: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    **facts: Any,
+) -> dict[str, Any]:
+    """The card of one core; without ``trainers`` nothing of it was trained. The rest is as in :func:`run_fit`."""
+    return make_card(
         modality,
         data=data,
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),
-        training=training_facts(core, [one], run.seconds),
+        training=training_facts(core, trainers, run.seconds),
         scores={"unit": unit, **scores},
         **facts,
     )
-    return core, card
 
 
 def training_facts(

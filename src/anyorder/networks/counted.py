@@ -30,7 +30,6 @@ from anyorder.support.randomness import drawing_from
 from anyorder.support.registry import describe
 
 NEIGHBOURS = 8  # on either side that are looked at: as many as counts reach
-HINTS = 9
 FAR = 8.0  # nats beyond which two laws are apart, however far
 
 
@@ -62,7 +61,7 @@ class Counted(Network):
         last = nn.Linear(self.hidden, 2)
         nn.init.zeros_(last.weight)
         nn.init.constant_(last.bias, -math.log(2))  # half of each, before anything is learned
-        self.weights = nn.Sequential(nn.Linear(HINTS, self.hidden), nn.Tanh(), last).double()
+        self.weights = nn.Sequential(nn.Linear(_number_of_hints(), self.hidden), nn.Tanh(), last).double()
 
     @classmethod
     def of(cls, layout: Layout, network: Network, counts: Counts) -> Counted:
@@ -176,6 +175,12 @@ def hints(
     sure = [-(first * one).sum(-1), -(second * other).sum(-1), one.amax(-1), other.amax(-1)]
     numbers = torch.stack([*sure, *(part.clamp(max=FAR) for part in apart)], dim=-1)
     return torch.cat([numbers, near], dim=-1)
+
+
+def _number_of_hints() -> int:
+    """Asked of :func:`hints` itself, of a law of one symbol."""
+    law, near = torch.zeros(1), nearby(torch.ones(1, 1, dtype=torch.bool), torch.zeros(1, 1, dtype=torch.long))[0, 0]
+    return hints(law, law, near).shape[-1]
 
 
 def nearby(

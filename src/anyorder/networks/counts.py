@@ -3,7 +3,7 @@
 Nothing is trained: stretches of up to ``order`` symbols are counted once (:mod:`.counting.grams`) and smoothed
 (:mod:`.counting.smoothing`), and what is known on both sides of a question is carried to it by messages
 (:mod:`.counting.messages`). Variables are the positions of a text, all of one alphabet. A chain from left to right
-takes one round of messages; in any other order every step takes its own.
+takes one round of messages, a few of which are made again on the way; in any other order every step takes its own.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ import torch
 from anyorder.data.text import Alphabet, Unit, Windows, read_corpus
 from anyorder.errors import UserError
 from anyorder.masking import maskings
-from anyorder.modalities.card import make_card
-from anyorder.modalities.fit import Run, run_fit, training_facts
+from anyorder.modalities.fit import Run, fit_card, run_fit
 from anyorder.modalities.texts.core import WindowRows, codes_of, text_masking, text_model
 from anyorder.modalities.texts.engines import WITH_BOTH, WITH_NETWORK, Counting, Engine, mixing_seconds
 from anyorder.modalities.texts.model import TextModel
@@ -109,39 +108,32 @@ def fit_text(
     counting = Counting(codes, more, options.order, core.network.layout, judges, masking, run.seed)
     facts: dict[str, Any] = {
         "modality": TextModel.modality,
+        "unit": "nats per character, held-out text, random queries",
         "data": {"characters": len(text), "fingerprint": _fingerprint(text)},
+        "arguments": {"length": length},
         "alphabet": {"symbols": alphabet.symbols, "unit": alphabet.unit},
     }
-    unit_of_scores = "nats per character, held-out text, random queries"
-    if options.engine not in WITH_NETWORK:
+    if options.engine in WITH_NETWORK:
+        together = options.engine in WITH_BOTH
+        seconds = mixing_seconds(options.training.minutes)
+        if together:
+            counting.make_ready()
+        core, card = run_fit(
+            run,
+            core,
+            options,
+            masking,
+            WindowRows(Windows(codes, length)),
+            judges,
+            reserved=(seconds or 0.0) if together else 0.0,
+            complete=(lambda trained, stop: counting.together(trained, seconds, stop)) if together else None,
+            **facts,
+        )
+    else:
         if run.folder is not None or run.curves:
             raise UserError("counting takes seconds and has no curve: leave out checkpoint, log and tensorboard")
         core, scores = counting.alone(core)
-        card = make_card(
-            **facts,
-            arguments={"seed": run.seed, "length": length},
-            config=options.to_json(),
-            training=training_facts(core, [], run.seconds) | {"engine": options.engine},
-            scores={"unit": unit_of_scores, **scores},
-        )
-        return TextModel(core, card)
-    together = options.engine in WITH_BOTH
-    seconds = mixing_seconds(options.training.minutes)
-    if together:
-        counting.make_ready()
-    core, card = run_fit(
-        run,
-        core,
-        options,
-        masking,
-        WindowRows(Windows(codes, length)),
-        judges,
-        unit=unit_of_scores,
-        arguments={"length": length},
-        reserved=(seconds or 0.0) if together else 0.0,
-        complete=(lambda trained, stop: counting.together(trained, seconds, stop)) if together else None,
-        **facts,
-    )
+        card = fit_card(run, core, options, [], scores, **facts)
     card["training"]["engine"] = options.engine
     return TextModel(core, card)
 

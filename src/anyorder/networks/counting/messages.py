@@ -11,8 +11,12 @@ p(x_t = a \mid \text{evidence}) \propto \sum_s \alpha_t(s)\, p(a \mid s)\, \beta
 Both are exact as long as a history is as long as the counts' contexts. Where too many of its positions are unknown it
 is shortened (the counts then answer for a shorter context), and symbols that are next to impossible at an unknown
 position, by a first round with short histories, are left out there. Either changes the numbers a little, but what comes
-out are probabilities that add up to one in any case. A history only looks back, so what was asked and is now known
-changes the messages from the left alone: one round from the right serves a whole chain from left to right.
+out are probabilities that add up to one in any case.
+
+A history only looks back. So what was asked and is now known leaves the messages from the right as they were, but for
+the few whose states had to be shortened because it was unknown: these are made again, with longer histories, when the
+walk from left to right comes to them. What is said at a step depends on what is known by then, not on how the walk came
+there.
 """
 
 from __future__ import annotations
@@ -57,6 +61,15 @@ class Gapped:
     counts: KneserNey
     choices: list[Symbols]
     effort: Effort
+    histories: list[int]  # how many symbols the history before each position has, and that behind the last one
+
+    @classmethod
+    def of(cls, counts: KneserNey, choices: list[Symbols], effort: Effort) -> Gapped:
+        """Histories as long as the effort allows."""
+        found = [0]
+        for position in range(1, len(choices) + 1):
+            found.append(_longest(counts, choices, effort, position, found[-1] + 1))
+        return cls(counts, choices, effort, found)
 
     def __len__(self) -> int:
         return len(self.choices)
@@ -65,21 +78,6 @@ class Gapped:
     def open(self) -> Bool[np.ndarray, " positions"]:
         """Where more than one symbol is possible."""
         return np.array([len(own) > 1 for own in self.choices], dtype=bool)
-
-    @cached_property
-    def histories(self) -> list[int]:
-        """How many symbols the history before each position has, and that behind the last one."""
-        found = [0]
-        for position in range(1, len(self) + 1):
-            best, states = 0, 1
-            for length in range(1, min(self.counts.order - 1, position, found[-1] + 1) + 1):
-                states *= len(self.choices[position - length])
-                most = self.effort.short if length < self.counts.dense else self.effort.longer
-                if states > min(most, NUMBERS // self.counts.symbols):
-                    break
-                best = length
-            found.append(best)
-        return found
 
     @property
     def exact(self) -> bool:
@@ -133,18 +131,51 @@ class Gapped:
             return counts.after(contexts.ravel(), length).reshape(*contexts.shape, -1)
         return probs.reshape(*contexts.shape, -1)
 
-    def from_the_right(self, last: int) -> list[Numbers]:
+    def told(self, choices: list[Symbols], position: int) -> tuple[Gapped, int]:
+        """The text with one choice where there were several before a position, and where that ends to matter.
+
+        Histories are right behind this position. From the second result on they are as they were, and of positions that
+        have as many choices as they had, so the messages from the right are the same.
+        """
+        size = self.counts.order - 1
+        start, found = max(position + 1 - size, 0), list(self.histories)  # none behind it begins before
+        for at in range(start, len(self) + 1):
+            most = size if at == start else found[at - 1] + 1
+            found[at] = _longest(self.counts, choices, self.effort, at, most)
+            own = slice(at - found[at], at)
+            same = found[at] == self.histories[at] and _sizes(choices[own]) == _sizes(self.choices[own])
+            if at > position and same:
+                break
+        return Gapped(self.counts, choices, self.effort, found), at
+
+    def from_the_right(self, last: int, first: int = 0, behind: list[Numbers] | None = None) -> list[Numbers]:
         """What each state before a position says about the known symbols from there on; ``last``: the last of them.
 
-        Up to a factor for each position.
+        Up to a factor for each position. With the messages ``behind`` the last, only those from the first to the last
+        are made.
         """
-        nothing = np.ones(())
-        found = [nothing] * (len(self) + 1)
-        for position in range(last, -1, -1):
+        found = [np.ones(())] * (len(self) + 1) if behind is None else list(behind)
+        for position in range(last, first - 1, -1):
             own = self.probs(position)[..., self.choices[position]] * _last_axis(found[position + 1], self, position)
             total = own.sum(-1)
             found[position] = total / total.max()
         return found
+
+
+def _sizes(choices: list[Symbols]) -> list[int]:
+    return list(map(len, choices))
+
+
+def _longest(counts: KneserNey, choices: list[Symbols], effort: Effort, position: int, most: int) -> int:
+    """How long a history before a position can be, up to ``most`` symbols, before it has too many states."""
+    best, states = 0, 1
+    for length in range(1, min(counts.order - 1, position, most) + 1):
+        states *= len(choices[position - length])
+        allowed = effort.short if length < counts.dense else effort.longer
+        if states > min(allowed, NUMBERS // counts.symbols):
+            break
+        best = length
+    return best
 
 
 def _last_axis(message: Numbers, text: Gapped, position: int) -> Numbers:
@@ -171,7 +202,7 @@ class Evidence:
     def stretch(self, choices: Sequence[Symbols], effort: Effort) -> Gapped:
         """The text with these symbols where it is unknown."""
         own = [self.codes[at : at + 1] if self.known[at] else choices[at] for at in range(len(self.codes))]
-        return Gapped(self.counts, own, effort)
+        return Gapped.of(self.counts, own, effort)
 
     def around(self, target: int) -> tuple[Evidence, int]:
         """All that matters to one position, and where it is there: up to contexts in which everything is known."""
@@ -201,10 +232,9 @@ class Evidence:
         last = self.last if (~self.known[: self.last + 1]).any() else -1
         found = [(first, first.from_the_right(last))]
         if last >= 0 and not first.exact:
-            likely = [
-                everything[at] if law is None else _likely(law, SECOND.left_out)
-                for at, law in enumerate(_posterior(self, *found[0]))
-            ]
+            likely = everything.copy()
+            for at, law in _posterior(self, *found[0]).items():
+                likely[at] = _likely(law, SECOND.left_out)
             second = self.stretch(likely, SECOND)
             found.append((second, second.from_the_right(last)))
         return found
@@ -257,11 +287,12 @@ class Ascending:
     def __init__(self, evidence: Evidence, asked: Bool[np.ndarray, " positions"]) -> None:
         self.evidence = evidence
         self.codes, self.known = evidence.codes.copy(), evidence.known.copy()  # as they are told
+        self.rounds = evidence.rounds
         likely = evidence.rounds[-1][0].choices
         # What is asked has one symbol when the walk is past it: which one is told then.
         choices = [likely[at][:1] if asked[at] else likely[at] for at in range(len(asked))]
         effort = SECOND if len(evidence.rounds) > 1 else ALONE
-        self.walk = Forward(Gapped(evidence.counts, choices, effort))
+        self.walk = Forward(Gapped.of(evidence.counts, choices, effort))
 
     def copy(self) -> Ascending:
         """One that goes its own way from here on."""
@@ -273,13 +304,31 @@ class Ascending:
         """Probabilities of the symbols at the next position that is asked."""
         while self.walk.position < position:
             self.walk.go(None)
+        if len(self.rounds) > 1:
+            self._renew(position)
         joint = self.walk.joint()
-        found = [self._told(joint, *own) for own in self.evidence.rounds]
-        if found[-1] is None:
-            # What was told was next to impossible by what was known before: that must be weighed anew.
-            evidence, here = Evidence(self.evidence.counts, self.codes, self.known).around(position)
-            return Ascending(evidence, np.arange(len(evidence.codes)) == here).probs(here)
-        return combined(found[0], found[-1], self.evidence.rounds[-1][0].choices[position])
+        found = [self._told(joint, *own) for own in self.rounds]
+        return combined(found[0], found[-1], self.rounds[-1][0].choices[position])
+
+    def _renew(self, position: int) -> None:
+        """Make the messages of the last round again that are about states which can be longer by now.
+
+        Or about a symbol that was told although it was next to impossible by what was known before.
+        """
+        text, messages = self.rounds[-1]
+        size, choices = self.evidence.counts.order - 1, list(text.choices)
+        # A history behind this position begins this far back, and how long it may be was decided as far back again.
+        near = [at for at in range(max(position + 1 - 2 * size, 0), position) if text.open[at] and self.known[at]]
+        if not near:
+            return
+        for at in near:
+            choices[at] = self.codes[at : at + 1]
+        told, end = text.told(choices, position)
+        longer = told.histories[position + 1 : end] != text.histories[position + 1 : end]
+        if not longer and all(self.codes[at] in text.choices[at] for at in near):
+            return
+        last = min(end - 1, self.evidence.last)
+        self.rounds = [self.rounds[0], (told, told.from_the_right(last, position + 1, messages))]
 
     def tell(self, position: int, symbol: int) -> None:
         """Fix the symbol at the position that was asked."""
@@ -289,21 +338,15 @@ class Ascending:
         self.codes[position], self.known[position] = symbol, True
         self.walk.go(symbol)
 
-    def _told(self, joint: Numbers, text: Gapped, messages: list[Numbers]) -> Numbers | None:
-        """The states and symbols of the walk, weighed by what is known to the right; symbols that are possible there.
-
-        None where a symbol that was told is not one of those.
-        """
+    def _told(self, joint: Numbers, text: Gapped, messages: list[Numbers]) -> Numbers:
+        """Symbols that are possible here, by the states of the walk and what is known to the right."""
         here, walked = self.walk.position, self.walk.text
         message = messages[here + 1]
         if message.ndim:
             for axis, at in enumerate(text.axes(here + 1)):
                 if at == here or (walked.open[at] and len(walked.choices[at]) == len(text.choices[at])):
                     continue
-                index = np.searchsorted(text.choices[at], walked.choices[at]).clip(max=len(text.choices[at]) - 1)
-                if not np.array_equal(text.choices[at][index], walked.choices[at]):
-                    return None
-                message = message.take(index, axis)
+                message = message.take(np.searchsorted(text.choices[at], walked.choices[at]), axis)
             # Axes of what was told have one symbol each and are not among those of the walk.
             kept = [axis for axis, at in enumerate(text.axes(here + 1)) if at == here or walked.open[at]]
             message = message.reshape([message.shape[axis] for axis in kept])
@@ -311,9 +354,8 @@ class Ascending:
         return _normalised(weighed)
 
 
-def combined(first: Numbers | None, second: Numbers | None, likely: Symbols) -> Float[np.ndarray, " symbols"]:
+def combined(first: Numbers, second: Numbers, likely: Symbols) -> Float[np.ndarray, " symbols"]:
     """The second round's probabilities of likely symbols, and the first one's of what is left."""
-    assert first is not None and second is not None
     if second is first:
         return first
     found = first.copy()
@@ -333,15 +375,15 @@ def beside(evidence: Evidence) -> Float[np.ndarray, "positions symbols"]:
     symbols = evidence.counts.symbols
     found = np.full((len(evidence.codes), symbols), 1 / symbols)
     rounds = [_posterior(evidence, *own) for own in evidence.rounds]
-    for position in np.flatnonzero(~evidence.known):
+    for position in np.flatnonzero(~evidence.known).tolist():
         likely = evidence.rounds[-1][0].choices[position]
         found[position] = combined(rounds[0][position], rounds[-1][position], likely)
     return found
 
 
-def _posterior(evidence: Evidence, text: Gapped, messages: list[Numbers]) -> list[Numbers | None]:
+def _posterior(evidence: Evidence, text: Gapped, messages: list[Numbers]) -> dict[int, Numbers]:
     """Probabilities of the possible symbols at every unknown position, given all evidence."""
-    found: list[Numbers | None] = [None] * len(evidence.codes)
+    found = {}
     walk = Forward(text)
     for position in range(len(evidence.codes)):
         if not evidence.known[position]:
