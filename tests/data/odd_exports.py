@@ -1,6 +1,7 @@
-"""Sixty columns of shops, clinics, laboratories, banks, offices, surveys, sensors, statistics and web pages.
+"""Columns of shops, clinics, laboratories, banks, offices, surveys, sensors, statistics and web pages.
 
-What each of them means was written down before it was tried. German, French, Spanish and American forms.
+What each of them means was written down before it was tried. German, French, Spanish, Polish, Indian and American
+forms.
 """
 
 from __future__ import annotations
@@ -25,6 +26,15 @@ def _german(value: float, places: int = 2) -> str:
     return f"{value:,.{places}f}".replace(",", "_").replace(".", ",").replace("_", ".")
 
 
+FRENCH_MONTHS = (
+    *("janvier", "février", "mars", "avril", "mai", "juin"),
+    *("juillet", "août", "septembre", "octobre", "novembre", "décembre"),
+)
+POLISH_MONTHS = (
+    *("stycznia", "lutego", "marca", "kwietnia", "maja", "czerwca"),
+    *("lipca", "sierpnia", "września", "października", "listopada", "grudnia"),
+)
+POLISH_SHORT = ("sty", "lut", "mar", "kwi", "maj", "cze", "lip", "sie", "wrz", "paź", "lis", "gru")
 FRENCH_DAYS = ["lun.", "mar.", "mer.", "jeu.", "ven.", "sam.", "dim."]
 
 
@@ -165,7 +175,7 @@ def export_columns() -> list[Odd]:
         # Statistics
         Odd("Bevölkerung", texts(lambda x: f"{x:,}".replace(",", " "), large), "integer", {"83 240": 83240}),
         Odd("population", texts(lambda x: f"{x:,}".replace(",", "'"), large), "integer", {"8'324": 8324}),
-        Odd("Jahr", texts(lambda x: f"{1990 + x % 30}/{(1991 + x % 30) % 100:02d}", whole), "categorical"),
+        Odd("Jahr", texts(lambda x: f"{1990 + x % 30}/{(1991 + x % 30) % 100:02d}", whole), "ordinal"),
         Odd("change", texts(lambda x: f"{x:+.1f} %".replace(".", ","), change), number, {"+2,3 %": 2.3}),
         Odd("points", texts(lambda x: f"{x:+.1f} pp", change), number, {"+2.3 pp": 2.3}),
         Odd("rank", texts(lambda x: f"{x}.", whole), "integer", {"12.": 12}),
@@ -173,7 +183,7 @@ def export_columns() -> list[Odd]:
         Odd("quartal", of(["2023 Q1", "2023 Q2", "2023 Q3", "2024 Q1"]), "integer", {"2024 Q1": 8096}),
         Odd("trimestre", of(["T1 2023", "T2 2023", "T3 2023", "T4 2022"]), "integer", {"T1 2023": 8092}),
         Odd("halbjahr", of(["1. Hj. 2023", "2. Hj. 2023", "1. Hj. 2024"]), "categorical"),
-        Odd("KW", of(["KW 01/2024", "KW 02/2024", "KW 13/2024"]), "categorical"),
+        Odd("KW", of(["KW 01/2024", "KW 02/2024", "KW 13/2024"]), "integer", says="a week of a year"),
         # Web pages and calls
         Odd(
             "Avg. Session Duration",
@@ -234,4 +244,95 @@ def export_columns() -> list[Odd]:
         Odd("mail date", [f"{x:%a, %d %b %Y} 08:{i % 60:02d}:11 GMT" for i, x in enumerate(days)], day),
         Odd("access", [f"{x:%d/%b/%Y}:08:{i % 60:02d}:11 +0000" for i, x in enumerate(days)], day),
         Odd("motor", of(["2.0 TSI", "1.6 TDI", "1.4 TSI"]), "categorical"),
+        *_times_with_zones(days),
+        *_periods(whole),
+        *_more_scales(),
+        *_more_ids(rng),
+        Odd("American odds", texts(lambda x: f"{x + 100:+d}" if x % 2 else f"{-100 - x:+d}", whole), "integer"),
+    ]
+
+
+def _times_with_zones(days: list[datetime.datetime]) -> list[Odd]:
+    french = [f"{x.day}{'er' if x.day == 1 else ''} {FRENCH_MONTHS[x.month - 1]} {x.year}" for x in days]
+    return [
+        Odd("Created at", [f"{x:%Y-%m-%d} 08:{i % 60:02d}:11 -0500" for i, x in enumerate(days)], "datetime"),
+        Odd(
+            "form sent",
+            [f"{x:%Y/%m/%d} {1 + i % 12}:{i % 60:02d}:11 PM GMT+1" for i, x in enumerate(days)],
+            "datetime",
+            {"2024/07/16 6:00:00 PM GMT+1": 19920.75},
+        ),
+        Odd("meeting", [f"{x:%d %b %Y} 08:{i % 60:02d} CET" for i, x in enumerate(days)], "datetime"),
+        Odd("web log", [f"{x:%d/%b/%Y}:08:{i % 60:02d}:11 -0700" for i, x in enumerate(days)], "datetime"),
+        Odd("relevé", french, "datetime", {"16 juillet 2024": 19920, "1er juillet 2024": 19905}),
+        Odd(
+            "data nadania",
+            [f"{x.day} {POLISH_MONTHS[x.month - 1]} {x.year}" for x in days],
+            "datetime",
+            {"16 lipca 2024": 19920},
+        ),
+        Odd(
+            "nights",
+            [f"{x:%d/%m/%Y} - {x + datetime.timedelta(30):%d/%m/%Y}" for x in days],
+            None,
+            says="two dates in one cell",
+        ),
+    ]
+
+
+def _periods(whole: np.ndarray) -> list[Odd]:
+    return [
+        Odd("1T", texts(lambda x: f"{1 + x % 4}T{2018 + x % 6}", whole), "integer", {"3T2024": 8098}),
+        Odd("earnings", texts(lambda x: f"{1 + x % 4}Q {2018 + x % 6}", whole), "integer", {"3Q 2024": 8098}),
+        Odd("half", texts(lambda x: f"H{1 + x % 2} {1998 + x // 2 % 26}", whole), "integer", {"H2 2023": 4047}),
+        Odd("week", texts(lambda x: f"2024-KW{1 + x % 52:02d}", whole), "integer", says="a week of a year"),
+        Odd("miesiąc", texts(lambda x: f"{POLISH_SHORT[x % 12]} {2018 + x % 6}", whole), "integer"),
+        Odd("FY", texts(lambda x: f"{2008 + x % 14}-{(2009 + x % 14) % 100:02d}", whole), "ordinal"),
+    ]
+
+
+def _more_scales() -> list[Odd]:
+    return [
+        Odd(
+            "how satisfied",
+            of(["1 - Very dissatisfied", "2", "3", "4", "5 - Very satisfied"]),
+            "ordinal",
+            {"1 - Very dissatisfied": 0, "2": 1, "5 - Very satisfied": 4},
+        ),
+        Odd("how likely", of(["0 (not at all)", *map(str, range(1, 10)), "10 (certainly)"]), "ordinal", {"9": 9}),
+        Odd("department", of(["1 - Sales", "2 - Finance", "4 - Legal"]), "categorical"),
+        Odd(
+            "review",
+            of(["Below expectations", "Meets expectations", "Exceeds expectations", "Outstanding"]),
+            "ordinal",
+            {"Below expectations": 0, "Outstanding": 3},
+        ),
+        Odd("seniority", of(["Junior", "Mid", "Senior", "Lead", "Principal"]), "ordinal", {"Principal": 4}),
+        Odd("urine protein", of(["neg", "trace", "1+", "2+", "3+"]), "ordinal", {"neg": 0, "trace": 1, "3+": 4}),
+        Odd("energy", of(["A+++", "A++", "A+", "A", "B", "C", "D"]), "ordinal", {"D": 0, "A+++": 6}),
+        Odd(
+            "Altersgruppe",
+            of(["unter 6 Jahre", "6 bis unter 18 Jahre", "18 bis unter 65 Jahre", "65 Jahre und mehr"]),
+            "ordinal",
+            {"unter 6 Jahre": 0, "65 Jahre und mehr": 3},
+        ),
+        Odd(
+            "ocena",
+            of(["zdecydowanie nie", "raczej nie", "trudno powiedzieć", "raczej tak", "zdecydowanie tak"]),
+            "ordinal",
+            {"zdecydowanie nie": 0, "zdecydowanie tak": 4},
+        ),
+    ]
+
+
+def _more_ids(rng: np.random.Generator) -> list[Odd]:
+    channels = ["TV", "Radio", "Web", "Print", "Friends", "Post"]
+    chosen = ["; ".join(rng.permutation(channels)[: rng.integers(1, 5)]) for _ in range(ROWS)]
+    return [
+        Odd("MRN", [int(x) for x in rng.integers(10**6, 10**7, ROWS)], None),
+        Odd("Invoice Number", [int(x) for x in 400_000 + 7 * rng.permutation(9_000)[:ROWS]], None),
+        Odd("PIN code", [int(x) for x in rng.choice([560001, 110001, 400001, 600001], ROWS)], "categorical"),
+        Odd("tracking", [f"1Z999AA1{x}" for x in rng.integers(10**9, 10**10, ROWS)], None, says="a different text"),
+        Odd("heard of us by", chosen, None, says="lists of answers"),
+        Odd("turnover", [f"{x / 7:.1f} {'Cr' if x % 2 else 'Lakh'}" for x in range(ROWS)], None, says="several units"),
     ]

@@ -65,6 +65,7 @@ def test_a_file_loses_nothing_of_it(odd: Odd, delimiter: str, tmp_path: Path) ->
     known = [row for row, cell in enumerate(again) if not pd.isna(cell)]
     if again.dtype.kind == "f":  # numbers as programs write them, of which 5 may come back as 5.0
         assert [float(str(odd.cells[row]).replace(",", ".")) for row in known] == again[known].tolist()
+        assert not any(str(cell).startswith("+") for cell in odd.cells)
     else:
         assert [str(again[row]) for row in known] == [str(odd.cells[row]) for row in known]
 
@@ -122,6 +123,12 @@ def test_a_number_in_another_form_is_read_too_and_nonsense_is_refused() -> None:
     assert encoding.encode_value("dollars", 1204.5) == encoding.encode_value("dollars", "1204.5")
     with pytest.raises(UserError, match=r"expected a number such as \$1,234.00, got 'many'"):
         encoding.encode_value("dollars", "many")
+
+
+def test_the_only_values_there_are_are_named_as_they_are_written() -> None:
+    _, encoding = understood(next(odd for odd in COLUMNS if odd.name == "FTE"))
+    with pytest.raises(UserError, match="'70%' is not one of its values; valid values: 50%, 60%, 80%, 100%"):
+        encoding.encode_value("FTE", "70%")
 
 
 def test_odd_words_among_numbers_are_unknown_and_named() -> None:
@@ -294,7 +301,7 @@ def test_an_order_can_be_given() -> None:
         ("lab", [*(f"{i / 7:.2f}" for i in range(150)), "<0.1", "<0.1", "<0.1"], "continuous", True),
         ("seen", [*(f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(100)), "0000-00-00"], "datetime", False),
         ("children", [*["none"] * 60, *map(str, [1, 2, 3, 4] * 10)], "integer", True),
-        ("season", ["2008/09", "2009/10", "2010/11", "2011/12"] * 20, "categorical", False),
+        ("season", ["2008/09", "2009/10", "2010/11", "2011/12"] * 20, "ordinal", False),
         ("clocks", ["2024-01-01T10:00:00Z", "2024-01-01T10:00:00"] * 20, "categorical", False),
         ("mixed", [*np.linspace(0, 9, 60).tolist(), "n/a"], "continuous", False),
         ("moments", [*pd.date_range("2024-01-01", periods=50).tolist(), "unknown"], "datetime", False),

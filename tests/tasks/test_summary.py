@@ -25,8 +25,10 @@ from anyorder.tasks.summary.dependence import like_correlation
 from anyorder.tasks.summary.judged import JudgedCells, judge_cells
 from anyorder.tasks.summary.making import taken
 from anyorder.tasks.summary.predicted import HARDLY, predictions
-from anyorder.tasks.summary.written import amount, percent, short
+from anyorder.tasks.summary.written import amount, level_text, percent, short
+from anyorder.variables.notations.clock import ClockNotation
 from anyorder.variables.notations.number import NumberNotation
+from anyorder.variables.notations.period import PeriodNotation
 from anyorder.variables.schema import Kind, Schema, Variable
 
 BRIEF = {"training": {"steps": 20, "minutes": None}, "trees": {"rounds": 5, "shown": 1_000}}
@@ -258,8 +260,17 @@ def test_amounts_are_written_as_the_column_is() -> None:
     dollars = Variable("price", Kind.CONTINUOUS, dtype="str", notation=NumberNotation("$", "", ",", ".", 2, True))
     assert amount(dollars, 12345.678) == "$12,300.00"
     assert amount(dollars, 0.001) == "0.001"
+    since = Variable("since", Kind.INTEGER, dtype="str", notation=PeriodNotation("MMM YYYY"))
+    assert amount(since, 30.33) == "30.3 months"
+    opens = Variable("opens", Kind.INTEGER, dtype="str", notation=ClockNotation())
+    assert amount(opens, 45.0) == f"45 {ClockNotation().unit}"
     assert amount(Variable("when", Kind.DATETIME, resolution="second"), 0.25) == "6 hours"
     assert amount(Variable("when", Kind.DATETIME, resolution="day"), 3.21) == "3.21 days"
+
+
+def test_a_level_that_is_a_number_is_written_as_the_column_is() -> None:
+    share = NumberNotation("", "%")
+    assert level_text(Variable("part", Kind.ATOMS, (50.0, 80.0), dtype="str", notation=share), 1) == "80%"
 
 
 def test_a_rare_level_that_is_never_the_best_answer_is_still_known() -> None:

@@ -58,6 +58,7 @@ UNITS = frozenset(
         *("monate", "jahr", "jahre", "jours", "mois", "ans", "kb", "mb", "gb", "tb", "%", "€", "usd", "eur", "gbp"),
         *("°c", "°f", "kw", "kwh", "w", "hp", "ps", "kcal", "kj", "mmol/l", "mg/dl", "g/l", "g/dl", "c", "f"),
         *("mio", "mrd", "tsd", "dozen", "pcs", "pack", "packs", "box"),
+        *("lakh", "lakhs", "crore", "crores", "cr", "million", "billion", "bn", "mn"),
     )
 )
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -103,8 +104,9 @@ def around_numbers(texts: Sequence[str]) -> str:
         return ""
     columns = list(zip(*(_NUMBER.findall(text) for text in some), strict=True))
     varying = sum(len(set(column)) > 1 for column in columns)
-    if varying == 0 or (len(columns) == 1 and shapes.pop().endswith("#")):
-        return ""
+    last = len(set(columns[-1])) > 1 if columns else False
+    if varying == 0 or (varying == 1 and last and shapes.pop().endswith("#")):
+        return ""  # AB-1-3456: a name with a number
     if varying == 1:
         return f"numbers within a text ({texts[0]!r}): keep the numbers alone"
     return f"several numbers in one cell ({texts[0]!r}): make a column of each"

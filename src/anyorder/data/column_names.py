@@ -82,6 +82,8 @@ PERSON = Names(
 )
 ID = re.compile(
     r"(?i)(?:^|[\s_.-])(?:id|uuid|guid|key|idx|rownum|nr|no|#)$|^(?:index|row|number)$|(?-i:[a-z](?:ID|Id)$)"
+    r"|(?:order|invoice|account|acct|customer|member|employee|patient|policy|ticket|case|claim|contract|document|receipt|"
+    r"transaction|reference|serial|booking|tracking|record)[\s_.-]?num(?:ber)?$"
     r"|nummer$|^unnamed: \d+$|^column \d+$"
 )
 ID_WORD = re.compile(r"(?i)(?:^|[\s_.-])id$|(?-i:[a-z](?:ID|Id)$)|nummer$")
@@ -106,6 +108,7 @@ CODE = Names(
     "code|codes|icd|icd 9|icd 10|dx|diag|diagnosis|diagnose|cpt|hcpcs|drg|ndc|loinc|snomed|atc|"
     "isbn|issn|ean|ean13|gtin|upc|asin|barcode|sku|plu|mpn|naics|sic|nace|isic|noga|fips|geoid|tract|census tract|"
     "cusip|isin|wkn|sedol|iban|bic|blz|ssn|imei|iccid|imsi|hts|taric|cpv|siret|siren|insee|nif|"
+    "mrn|npi|nhs number|pesel|regon|pin|pin ?code|hsn|duns|matrikel|matricule|"
     "ags|gemeindeschluessel|gemeindeschlussel|routing",
     "code|schluessel|schlussel|kennziffer|barcode|isbn",
     unless=QUANTITY,

@@ -285,7 +285,8 @@ class _Numbers:
 
     def see(self, cells: Series) -> None:
         """Take note of some cells more; nothing is asked that no longer matters."""
-        self.all = self.all and all_match(cells, NUMBER) and not any_match(cells, rf"{LEADING_ZERO}|{CODE}")
+        # A plus, like a leading zero, would not come back.
+        self.all = self.all and all_match(cells, NUMBER) and not any_match(cells, rf"\+.*|{LEADING_ZERO}|{CODE}")
         if not self.all:
             return
         self.digits = self.digits or any_match(cells, r".*\d.*")

@@ -22,8 +22,12 @@ MOSTLY, HALF, SHORT_TABLE = 0.9, 0.5, 100
 """The shares of different texts from which on they are ids: in a table of fewer rows, and in longer ones."""
 SENTENCE = 4.0
 """So many words on average make a text a sentence."""
+MOST_ANSWERS = 40
+"""To choose several from."""
 MANY = 10_000
 """Texts that are looked at to tell what they are."""
+LISTS = "lists of answers: make a column of each answer"
+_DATE = r"(?:\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d\d)|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})"
 PATTERNS = (
     (r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\{[0-9a-f-]{36}\}", "ids (UUIDs)"),
     (r"(?i)(?:0x)?[0-9a-f]{16,128}", "ids (hashes)"),
@@ -31,8 +35,9 @@ PATTERNS = (
     (r"(?i)(?:https?|ftp)://\S+|www\.\S+", "web addresses"),
     (r"(?i)(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}", "ids (MAC addresses)"),
     (r"(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?i:[0-9a-f]{0,4}:){2,7}(?i:[0-9a-f]{0,4})", "IP addresses"),
-    (r"(?:\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2})(?:[T ].*)?", "dates in several forms"),
-    (r"\d{1,2}(?:[,;|]\s?\d{1,2})+|\d{1,2}", "lists of answers: make a column of each answer"),
+    (rf"{_DATE}(?: ?(?:-|–|—|to|bis|au|al|do|/) ?){_DATE}", "two dates in one cell: split them into two columns"),
+    (rf"{_DATE}(?:[T ].*)?", "dates in several forms"),
+    (r"\d{1,2}(?:[,;|]\s?\d{1,2})+|\d{1,2}", LISTS),
     (r"\d{2,3}\s?/\s?\d{2,3}(?: \w+)?", "two numbers in one cell: split them into two columns"),
     (r"\+?\(?\d[\d ()/.-]{5,}\d", "phone numbers or ids"),
     (r"-?\d{1,3}\.\d+[,; ]\s*-?\d{1,3}\.\d+", "coordinates, two numbers in one cell: split them into two columns"),
@@ -171,6 +176,8 @@ def unlearnable(different: Sequence[str], cells: int) -> str:
     for pattern, noun in PATTERNS:
         if all_match(sample, pattern):
             return noun
+    if _are_lists(different[:MANY]):
+        return LISTS
     if sentences:
         return "free text"
     if len(different) == cells:
@@ -178,6 +185,18 @@ def unlearnable(different: Sequence[str], cells: int) -> str:
     if len(different) >= most:
         return "a different text in most rows, like a name or an id"
     return f"{len(different):,} different texts, more than {MOST_LEVELS:,}"
+
+
+def _are_lists(texts: Sequence[str]) -> bool:
+    """Whether the texts are made of a few answers, of which one could choose several: TV; Web; Print."""
+    for sign in ";|,":
+        lists = [[part.strip() for part in text.split(sign)] for text in texts]
+        answers = {part for parts in lists for part in parts}
+        several = sum(len(parts) > 1 for parts in lists)
+        once = all(len(set(parts)) == len(parts) for parts in lists)
+        if once and 2 * several > len(texts) and 2 < len(answers) <= min(MOST_ANSWERS, len(texts) / 2):
+            return True
+    return False
 
 
 def _words_in(texts: Sequence[str]) -> float:

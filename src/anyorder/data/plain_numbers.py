@@ -34,7 +34,10 @@ class PlainNumbers:
 
 
 def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
-    """What these cells are if they are plain numbers, none with a leading zero or so long that digits would be lost."""
+    """What these cells are if they are plain numbers, none so long that digits would be lost.
+
+    None has a leading zero or a plus before it either: these would not come back as they were written.
+    """
     if pyarrow is None or not len(texts) or getattr(texts.dtype, "storage", "") != "pyarrow":
         return None
     compute = pyarrow.compute
@@ -55,10 +58,12 @@ def plain_numbers(texts: Series, marks: Sequence[str]) -> PlainNumbers | None:
         return None
     if np.isnan(numbers).any() or not np.isfinite(numbers).any():
         return None
-    signs = any(compute.any(compute.match_substring(cells, sign)).as_py() for sign in ("e", "E", "+"))
+    if compute.any(compute.starts_with(cells, "+")).as_py():
+        return None
+    signs = any(compute.any(compute.match_substring(cells, sign)).as_py() for sign in ("e", "E"))
     if signs and _any(cells, rf"^(?:{CODE})$"):
         return None
-    zeros = any(compute.any(compute.starts_with(cells, begin)).as_py() for begin in ("0", "-0", "+0"))
+    zeros = any(compute.any(compute.starts_with(cells, begin)).as_py() for begin in ("0", "-0"))
     return None if (zeros and _any(cells, PADDED)) or (long and _any(cells, LONG)) else PlainNumbers(False, unknown)
 
 

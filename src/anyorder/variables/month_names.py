@@ -1,7 +1,8 @@
 """Names of months in other languages than English: a text with one is read as its English twin, and written back.
 
 A style is one way to name all twelve: a language, and whether its short names have points ("fr."). Names that a
-language writes small have a twin with capitals ("Fr").
+language writes small have a twin with capitals ("Fr"). "fr 1er" writes the first of a month as 1er, "pl alone" has the
+names of months without a day.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _NAMES = {
         "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
         "janv févr mars avr mai juin juil août sept oct nov déc",
     ),
+    "fr 1er": ("janvier février mars avril mai juin juillet août septembre octobre novembre décembre", ""),
     "fr.": ("", "janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc."),
     "es": (
         "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
@@ -48,6 +50,14 @@ _NAMES = {
         "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
         "jan fev mar abr mai jun jul ago set out nov dez",
     ),
+    "pl": (
+        "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia",
+        "sty lut mar kwi maj cze lip sie wrz paź lis gru",
+    ),
+    "pl alone": (
+        "styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień",
+        "",
+    ),
     "en": (" ".join(LONG).lower(), " ".join(SHORT).lower()),
     "en.": ("", "Jan. Feb. March April May June July Aug. Sept. Oct. Nov. Dec."),
     "en..": ("", "Jan. Feb. Mar. Apr. May. Jun. Jul. Aug. Sep. Oct. Nov. Dec."),
@@ -55,6 +65,7 @@ _NAMES = {
 }
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _DOTTED = re.compile(r"[^\W\d_]{3,}\.?")
+_FIRST = re.compile(r"\b1er\b")
 
 
 @cache
@@ -89,7 +100,10 @@ def styles_of(texts: Sequence[str]) -> list[tuple[str, bool]]:
     """The styles in which all words of these texts are names of months, and whether they are the long names."""
     found = []
     words = {False: _words(texts, _WORD), True: _words(texts, _DOTTED)}
+    first = any(map(_FIRST.search, texts))
     for style, both in _styles().items():
+        if first != style.endswith(" 1er"):
+            continue
         for names, long in zip(both, (True, False), strict=True):
             own = words["." in style]
             if names and own and any(own <= {case(name) for name in names} for case in (str, str.upper, str.lower)):
@@ -118,7 +132,7 @@ def to_english(text: str, style: str, *, long: bool) -> str:
             return name + point
         return (name.upper() if bare.isupper() else name.lower() if bare.islower() else name) + point
 
-    return _DOTTED.sub(translated, text)
+    return _DOTTED.sub(translated, _FIRST.sub("1", text) if style[:2].casefold() == "fr" else text)
 
 
 @cache
@@ -152,4 +166,5 @@ def from_english(text: str, style: str, *, long: bool) -> str:
         name = names[english.index(word[0].casefold())]
         return name.upper() if word[0].isupper() else name.lower() if word[0].islower() else name
 
-    return _WORD.sub(translated, text)
+    own = _WORD.sub(translated, text)
+    return re.sub(r"\b1\b(?= )", "1er", own) if style.endswith(" 1er") else own

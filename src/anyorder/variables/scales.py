@@ -11,7 +11,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from anyorder.variables.counted_levels import by_numbered_step, by_pluses, by_roman_number, by_stars
+from anyorder.variables.counted_levels import (
+    by_number_in_front,
+    by_numbered_step,
+    by_pluses,
+    by_roman_number,
+    by_season,
+    by_stars,
+)
 from anyorder.variables.month_names import month_of
 
 _SCALES = """
@@ -41,12 +48,14 @@ terrible|awful|very bad|very poor; bad|poor; fair|below average; average|ok|okay
 very good|great; excellent|outstanding|exceptional
 poor; fair; good; very good; excellent
 po; fa; ta; gd; ex
-needs improvement|unsatisfactory; meets expectations|satisfactory; exceeds expectations; outstanding
+needs improvement|unsatisfactory|below expectations|does not meet expectations; partially meets expectations; \
+meets expectations|satisfactory; exceeds expectations|above expectations; \
+outstanding|far exceeds expectations|greatly exceeds expectations
 fail; pass; merit; distinction
 a0; a1; a1+; a2; a2+; b1; b1+; b2; b2+; c1; c1+; c2
 very easy; easy; medium|moderate|intermediate; hard|difficult; very hard|very difficult; expert
 beginner|novice|entry|basic; elementary; intermediate|medium; advanced; proficient; expert|professional|master
-intern|trainee; entry level|entry-level; junior|associate; mid|mid-level|intermediate; senior; lead|principal|staff; \
+intern|trainee; entry level|entry-level; junior|associate; mid|mid-level|intermediate; senior; lead|staff; principal; \
 manager; director; vp|vice president; executive|c-level
 freshman; sophomore; junior; senior
 extra extra small|xxs|2xs; extra small|xs|x-small; small|s; medium|m|med; large|l; extra large|xl|x-large|extra-large; \
@@ -116,9 +125,13 @@ muy bajo; bajo; medio; alto; muy alto
 muy malo; malo; regular; bueno; muy bueno
 totalmente en desacuerdo|muy en desacuerdo; en desacuerdo; neutral|ni de acuerdo ni en desacuerdo; de acuerdo; \
 totalmente de acuerdo|muy de acuerdo
+zdecydowanie nie; raczej nie; trudno powiedzieć|ani tak ani nie; raczej tak; zdecydowanie tak
+nigdy; bardzo rzadko; rzadko; czasami|czasem; często; bardzo często; zawsze
+bardzo niski|bardzo niskie; niski|niskie; średni|średnie; wysoki|wysokie; bardzo wysoki|bardzo wysokie
+poniedziałek; wtorek; środa; czwartek; piątek; sobota; niedziela
 """
 
-_GRADE = re.compile(r"([A-F])([+-]?)")
+_GRADE = re.compile(r"([A-G])(\+{0,3}|-)")
 _RATING = re.compile(r"(AAA|AA|A|BBB|BB|B|CCC|CC|C|D)([+-]?)")
 _AMOUNT = r"(?:\d{1,3}(?:[.,]\d{3})+|\d+(?:[.,]\d{1,2})?)"
 _BELOW = (
@@ -130,7 +143,7 @@ _OVER = (
 )
 _BAND = re.compile(
     rf"[^\d<>≤≥=+]{{0,12}}?(?P<below>{_BELOW})?\s?[$€£]?(?P<low>{_AMOUNT})\s?(?P<k>[kKM]?)"
-    rf"(?:\s?(?:-|–|—|to|bis|à|a|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?(?P<high_k>[kKM]?))?"
+    rf"(?:\s?(?:-|–|—|to|bis unter|bis|to under|à|a|\.\.)\s?[^\d<>]{{0,3}}(?P<high>{_AMOUNT})\s?(?P<high_k>[kKM]?))?"
     rf"(?:\s?(?:[^\W\d]{{1,8}} )?(?P<above>\+|{_OVER}))?\s?[^\d+]{{0,12}}"
 )
 _NONE = frozenset(("none", "no", "zero", "nil", "keine", "kein", "aucun", "ninguno"))
@@ -152,8 +165,10 @@ def in_known_order(levels: Sequence[str]) -> list[str] | None:
         ranks = [steps.get(word) for word in words]
         if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
             return [level for _, level in sorted(zip(ranks, levels, strict=True), key=lambda pair: pair[0] or 0)]
-    counted = by_stars(levels) or by_pluses(levels) or by_numbered_step(levels) or by_roman_number(levels)
-    return _by_grade(levels) or counted or _by_band(levels)
+    for order in (_by_grade, by_stars, by_pluses, by_numbered_step, by_roman_number, by_number_in_front, by_season):
+        if found := order(levels):
+            return found
+    return _by_band(levels)
 
 
 _CACHE: list[dict[str, int]] = []
@@ -182,13 +197,13 @@ def loosely(text: str) -> str:
 
 
 def _by_grade(levels: Sequence[str]) -> list[str] | None:
-    """School grades and credit ratings, which begin with the best; letters alone are names of groups as a rule."""
+    """Grades (A-), credit ratings and energy labels (A++), the best first; letters alone are names of groups."""
     for pattern in (_GRADE, _RATING):
         found = [pattern.fullmatch(level.strip()) for level in levels]
         if not all(found) or not any(each and (each[2] or len(each[1]) > 1) for each in found):
             continue
-        order = ("AAA", "AA", "A", "BBB", "BB", "B", "CCC", "CC", "C", "D", "E", "F")
-        ranks = [(-order.index(each[1]), {"+": 1, "": 0, "-": -1}[each[2]]) for each in found if each]
+        order = ("AAA", "AA", "A", "BBB", "BB", "B", "CCC", "CC", "C", "D", "E", "F", "G")
+        ranks = [(-order.index(each[1]), each[2].count("+") - each[2].count("-")) for each in found if each]
         return [level for _, level in sorted(zip(ranks, levels, strict=True))]
     return None
 

@@ -37,14 +37,10 @@ DATES = (
     *("%d de %B de %Y", "%d de %b de %Y", "%d %B, %Y", "%d %b, %Y", "%d %B %y", "%d. %b. %Y"),
     "%Y%m%d",
 )
-ON_GREENWICH = (" UTC", " GMT", " +0000")
-"""What stands behind all times of a column that say in which zone they are, where it is not in ISO's form."""
-CLOCKS = (
-    *(f"%H:%M:%S{part}{zone}" for part in ("", ".%3f", ".%f") for zone in ON_GREENWICH),
-    *("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"),
-)
+_ZONE = re.compile(r" (?:UTC|(?:GMT|UTC)[+-]\d{1,2}(?::\d\d)?|(?!AM$|PM$)[A-Z]{2,4}|[+-]\d{4})$")
+"""The zone behind a time, where it is not in ISO's form: a word of the form, if all times of a column have the same."""
+CLOCKS = (*("%H:%M:%S", "%H:%M", "%H:%M:%S.%3f", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p"),)
 WHOLE = (
-    "%d/%b/%Y:%H:%M:%S +0000",
     "%a %b %d %H:%M:%S %Y",
     "%Y%m%dT%H%M%S",
     "%Y%m%d%H%M%S",
@@ -182,6 +178,8 @@ def _in_order(moments: Any) -> bool:
 
 def _candidates(first: str) -> list[str]:
     """The patterns in which this one text can be read."""
+    if (zone := _ZONE.search(first)) and ":" in first:
+        return [pattern + zone[0] for pattern in _candidates(first[: zone.start()])]
     apart = re.fullmatch(r"(.*?)( at |, |T| )(\d{1,2}:\d\d.*)", first)
     if apart is None:
         return [pattern for pattern in (*DATES, *WHOLE) if _fits(first, pattern)]
@@ -246,7 +244,7 @@ def _swapped(pattern: str) -> str:
 
 def is_iso(form: str) -> bool:
     """Whether this is the form 2024-05-01, with or without a time of day, or none at all."""
-    return not form or form == "date" or (form.startswith("%Y-%m-%d") and not form.endswith(ON_GREENWICH))
+    return not form or form == "date" or (form.startswith("%Y-%m-%d") and not re.search(r" [A-Z]{3}", form))
 
 
 def is_digits(form: str) -> bool:

@@ -15,7 +15,7 @@ from anyorder.variables.time_forms import is_digits, read_times, write_times
 
 EXAMPLE = pd.DatetimeIndex(["2024-05-31 12:30:00"])
 
-ISO_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+ISO_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z| ?[+-]\d{2}:?\d{2})?)?"
 
 
 def times(column: Series, missing: Mask, name: str, zone: str, form: str = "") -> pd.DatetimeIndex:
@@ -94,7 +94,7 @@ def from_ticks(microseconds: NDArray[np.int64], zone: str, *, wall: bool) -> pd.
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 
-ZONE = r"(?:Z|[+-]\d\d:?\d\d)"
+ZONE = r"(?:Z| ?[+-]\d\d:?\d\d)"
 """How a time ends that has a zone."""
 
 
@@ -106,13 +106,14 @@ def text_zone(texts: Series) -> tuple[str, str]:
     if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):
         return "UTC", "+00:00"
     written = found.group()
-    return "UTC" if written == "Z" or written[1:].strip("0:") == "" else f"UTC{written[:3]}:{written[-2:]}", written
+    offset = written.strip()
+    return "UTC" if offset == "Z" or offset[1:].strip("0:") == "" else f"UTC{offset[:3]}:{offset[-2:]}", written
 
 
 def time_pattern(text: str, zone: str) -> str:
     """The strftime pattern in which an ISO text is written, with ``zone`` after the time."""
     if len(text) <= 10:
         return "%Y-%m-%d"
-    clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0]
+    clock = text[11:].rstrip("Zz").split("+")[0].split("-")[0].rstrip()
     parts = {5: "%H:%M", 8: "%H:%M:%S", 12: "%H:%M:%S.%3f"}.get(len(clock), "%H:%M:%S.%f")
     return f"%Y-%m-%d{text[10]}{parts}{zone}"

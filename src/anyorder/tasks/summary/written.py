@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from anyorder.variables.notations.clock import ClockNotation
+from anyorder.variables.notations.duration import DurationNotation
 from anyorder.variables.notations.number import NumberNotation
+from anyorder.variables.notations.period import PeriodNotation
+from anyorder.variables.notations.two_units import TwoUnitsNotation
 from anyorder.variables.schema import Kind, Variable
 
 
@@ -32,6 +36,8 @@ def amount(variable: Variable, number: float) -> str:
         written = notation.write(float(f"{number:.3g}"))
         if notation.read(written):  # to so many places it may be nothing
             return written
+    if isinstance(notation, ClockNotation | DurationNotation | PeriodNotation | TwoUnitsNotation):
+        return f"{short(number)} {notation.unit}"
     return short(number)
 
 
@@ -44,7 +50,8 @@ def _duration(days: float) -> str:
 
 def level_text(variable: Variable, code: int) -> str:
     """A level as it is typed."""
-    return value_text(variable.levels[code])
+    level = variable.levels[code]
+    return value_text(level if variable.notation is None else variable.notation.write(float(level)))
 
 
 def value_text(value: Any) -> str:

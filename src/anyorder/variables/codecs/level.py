@@ -132,7 +132,9 @@ class LevelCodec(Codec):
             return nearest(value, levels, noun="values")
         whole = all(inside(each, "(-inf, inf)") and float(each).is_integer() for each in (*levels, value))
         others = hints.kind(name, "integer" if whole else "continuous")
-        return f"valid values: {', '.join(map(str, levels))}. If it can take others, fit with {others}"
+        notation = self.variable.notation
+        texts = map(str, levels) if notation is None else (notation.write(float(level)) for level in levels)
+        return f"valid values: {', '.join(texts)}. If it can take others, fit with {others}"
 
     def _nearest_atom(self, column: Series, missing: Mask) -> Numbers:
         """The code of each number, NaN where it is none of the levels."""

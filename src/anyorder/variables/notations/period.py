@@ -1,4 +1,4 @@
-"""Months, quarters and weeks of a year: 2024-05, May 2024, 2024-Q3, 2024-W07. They count up without gaps."""
+"""Months, quarters, half-years and weeks: 2024-05, May 2024, 2024-Q3, H1 2024, 2024-W07. They count up without gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ FORMS = (
     "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
     "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
     "YYYYWww", "YYYY Www", "YYYYMM", "YYYYWW",
-    "Tq YYYY", "Tq-YYYY", "YYYY-Tq", "YYYYTq", "YYYY Tq",
+    "Tq YYYY", "Tq-YYYY", "YYYY-Tq", "YYYYTq", "YYYY Tq", "YYYY/Qq", "qQ YYYY", "qQYYYY", "qT YYYY", "qTYYYY",
+    "Hh YYYY", "YYYY-Hh", "YYYY Hh", "YYYYHh", "KW WW/YYYY", "KWWW/YYYY", "KW w/YYYY", "YYYY-KWWW", "YYYY KWWW",
 )  # fmt: skip
 _FIELDS = {
     "YYYY": r"(?P<year>(?:19|20)\d\d)",
@@ -29,10 +30,16 @@ _FIELDS = {
     "Mmm": r"M(?P<month>0[1-9]|1[0-2])",
     "Qq": r"Q(?P<quarter>[1-4])",
     "Tq": r"T(?P<quarter>[1-4])",
+    "qQ": r"(?P<quarter>[1-4])Q",
+    "qT": r"(?P<quarter>[1-4])T",
+    "Hh": r"H(?P<half>[12])",
+    "KW w": r"KW (?P<week>[1-9]|[1-4]\d|5[0-3])",
+    "KWWW": r"KW(?P<week>[0-4]\d|5[0-3])",
     "Www": r"W(?P<week>[0-4]\d|5[0-3])",
     "WW": r"(?P<week>[0-4]\d|5[0-3])",
 }
-_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Tq|Www|WW")
+_TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Tq|qQ|qT|Hh|KW w|KWWW|Www|WW")
+_UNITS = {"W": "weeks", "q": "quarters", "h": "half-years"}
 DIGITS = ("YYYYMM", "YYYYWW")
 """Digits alone, which more often are a number: whoever asks for them has seen that they are periods."""
 
@@ -46,7 +53,7 @@ def _is_season(text: str) -> bool:
 @final
 @dataclass(frozen=True)
 class PeriodNotation(Notation):
-    """Periods by number: months or quarters since the year 0, weeks since the first Monday of the calendar.
+    """Periods by number: months, quarters or half-years since the year 0, weeks since the first Monday of the calendar.
 
     ``style`` is the way in which another language than English names months: see
     :mod:`~anyorder.variables.month_names`. Years of two digits are those from ``first`` on.
@@ -64,7 +71,7 @@ class PeriodNotation(Notation):
         if self.style and not is_style(self.style):
             raise UserError(f"no names of months are {self.style!r}")
         if self.form not in FORMS:
-            raise UserError(f"no way to write months, quarters or weeks is {self.form!r}")
+            raise UserError(f"no way to write months, quarters, half-years or weeks is {self.form!r}")
 
     @classmethod
     def find(cls, texts: Sequence[str], *, decimal_comma: bool = False) -> Self | None:
@@ -113,6 +120,8 @@ class PeriodNotation(Notation):
                 return None
         if parts.get("quarter") is not None:
             return 4.0 * year + int(parts["quarter"]) - 1
+        if parts.get("half") is not None:
+            return 2.0 * year + int(parts["half"]) - 1
         named = parts.get("long") or parts.get("name")
         month = [each[:3].casefold() for each in LONG].index(named[:3].casefold()) if named else int(parts["month"]) - 1
         return 12.0 * year + month
@@ -127,12 +136,13 @@ class PeriodNotation(Notation):
             year, week, _ = datetime.date.fromordinal(max(1, number * 7 + 1)).isocalendar()
             month = quarter = 0
         else:
-            year, rest = divmod(number, 4 if "q" in self.form else 12)
+            year, rest = divmod(number, 4 if "q" in self.form else 2 if "h" in self.form else 12)
             month, quarter, week = rest % 12, rest + 1, 0
         said = {
             "YYYY": f"{year:04d}", "YY": f"{year % 100:02d}", "MMMM": LONG[month], "MMM": LONG[month][:3],
             "MM": f"{month + 1:02d}", "Mmm": f"M{month + 1:02d}", "Qq": f"Q{quarter}", "Www": f"W{week:02d}",
-            "WW": f"{week:02d}", "Tq": f"T{quarter}",
+            "WW": f"{week:02d}", "Tq": f"T{quarter}", "qQ": f"{quarter}Q", "qT": f"{quarter}T", "Hh": f"H{quarter}",
+            "KW w": f"KW {week}", "KWWW": f"KW{week:02d}",
         }  # fmt: skip
         text = _TOKEN.sub(lambda token: said[token[0]], self.form)
         if self.style:
@@ -140,8 +150,12 @@ class PeriodNotation(Notation):
         return text.upper() if self.upper else text
 
     @property
+    def unit(self) -> str:
+        return next((unit for letter, unit in _UNITS.items() if letter in self.form), "months")
+
+    @property
     def meaning(self) -> str:
-        if "W" in self.form or "q" in self.form:
-            return "a week of a year" if "W" in self.form else "a quarter of a year"
+        if self.unit != "months":
+            return "a half-year" if self.unit == "half-years" else f"a {self.unit.removesuffix('s')} of a year"
         years = f", from {self.first} to {self.first + 99}" if self.first != USUAL else ""
         return f"a month of a year{years}"
