@@ -2,8 +2,8 @@
 
     minimise the mean over steps of |action - network(state)|^2
 
-The error rows of the library's table: nothing in it knows of any-order models. States are standardised; a column that
-hardly moves in the demonstrations is not blown up, or a nudge of another knob would leave what the network has seen.
+The baseline beside any-order policies. States are standardised, but a column that hardly moves in the demonstrations is
+not blown up to the same width: a nudge of another knob would then be far from all that the network has seen.
 """
 
 from __future__ import annotations

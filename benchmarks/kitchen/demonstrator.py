@@ -34,7 +34,7 @@ STEP = 0.06  # metres in a step at most
 OPEN, SHUT = 0.04, 0.0  # metres of each finger
 TRIES = 3  # of one task
 
-FORWARD, RIGHT, UP = np.eye(3)[1], np.eye(3)[0], np.eye(3)[2]
+RIGHT, FORWARD, _ = np.eye(3)
 
 
 @dataclass(frozen=True)
