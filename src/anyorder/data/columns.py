@@ -18,7 +18,7 @@ import pandas as pd
 
 from anyorder.data import column_names
 from anyorder.data.almost_numbers import almost_numbers, around_numbers
-from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_order
+from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_offsets, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
 from anyorder.data.readings import all_like, are_pairs, reading_of
@@ -415,6 +415,7 @@ class _Reader:
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
             doubts = (*doubts, as_unknown(strange, self._counts))
+        doubts = (*doubts, *other_offsets(variable, counts))
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
 
 
