@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -130,6 +132,29 @@ def test_names_take_no_values() -> None:
 def test_events_ranges_and_forms(text: str, question: Question) -> None:
     assert parse_question(text) == question
     assert parse_question(write_question(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("P(Attendance > 50,000 | team=A)", "50,000"),
+        ("P(Attendance > 1,250,000)", "1,250,000"),
+        ("Attendance | price=1,200.50, team=A", "1,200.50"),
+        ("team | Attendance between 1,000 and 2,000", "1,000"),
+    ],
+)
+def test_a_comma_between_thousands_is_named(text: str, number: str) -> None:
+    with pytest.raises(TextError, match="comma stands between two statements") as wrong:
+        parse_question(text)
+    assert f"write {number.replace(',', '')}, or '{number}' in quotes" in wrong.value.what
+    assert wrong.value.at == text.index(number)
+    quoted = re.sub(r"\d[\d,]*,[\d.]+", lambda found: f"'{found[0]}'", text)
+    assert parse_question(quoted)
+
+
+def test_names_that_are_numbers_are_no_thousands() -> None:
+    assert parse_names("1,100,200") == ["1", "100", "200"]
+    assert parse_question("P(a=1,100=2)").values == {"a": "1", "100": "2"}
 
 
 @pytest.mark.parametrize(

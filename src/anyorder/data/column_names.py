@@ -45,7 +45,7 @@ QUANTITY = Names(
 )
 """What is counted or measured, though of a code or a phone: age at diagnosis, phone calls."""
 BIRTH = Names(
-    "dob|birth|births?|birthday|bday|birthdate|born|geboren|geb|gebdat|naissance|naiss|ddn|nacimiento|nac|nascimento|"
+    "dob|births?|birthday|bday|birthdate|born|geboren|geb|gebdat|naissance|naiss|ddn|nacimiento|nac|nascimento|"
     "nascita|geboortedatum|fodselsdato",
     "geburtsdatum|geburtstag|geburt",
 )

@@ -18,11 +18,11 @@ import pandas as pd
 
 from anyorder.data import column_names
 from anyorder.data.almost_numbers import almost_numbers, around_numbers
-from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_order
+from anyorder.data.doubts import about_levels, as_unknown, cells_in_words, like_days, other_offsets, other_order
 from anyorder.data.level_columns import MOST_LEVELS, boolean_variable, in_words, level_variable, unlearnable
 from anyorder.data.number_columns import number_variable
 from anyorder.data.readings import all_like, are_pairs, reading_of
-from anyorder.data.strays import few_strays, stray_numbers, stray_times
+from anyorder.data.strays import few_strays, stray_numbers, stray_times, without_numbers
 from anyorder.data.time_columns import time_variable
 from anyorder.data.two_digit_years import find_century
 from anyorder.data.whole_numbers import Role, role_of, role_of_long
@@ -41,6 +41,7 @@ from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.notations.number import NumberNotation
 from anyorder.variables.scales import by_day, in_known_order, loosely
 from anyorder.variables.schema import EMPTY, Kind, Variable
+from anyorder.variables.separators import separators_of
 from anyorder.variables.time_forms import TimeForm, find_time_form, write_times
 from anyorder.variables.times import EXAMPLE, ISO_TIME
 from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, level_marks, no_answers
@@ -251,9 +252,9 @@ class _Reader:
         """Words that people put for unknown among numbers, and a few others if they are rare."""
         beside = {text for text in sure if _ODD_SIGN.search(text)} if len(sure) >= FEW else set()
         if beside:
-            shapes = Counter(_shape(text) for text in sure)
+            shapes = Counter(without_numbers(text) for text in sure)
             rare = {shape for shape, count in shapes.items() if count <= max(MOST_ODD, ODD_SHARE * len(sure))}
-            beside = {text for text in beside if _shape(text) in rare} if len(rare) < len(shapes) else set()
+            beside = {text for text in beside if without_numbers(text) in rare} if len(rare) < len(shapes) else set()
         odd = [text for text in sure if text.casefold() in MARKS or not _DIGIT.search(text) or text in beside]
         strange = {text for text in odd if text.casefold() not in MARKS}
         cells = sum(self._counts.values())
@@ -415,19 +416,5 @@ class _Reader:
         strange = [text for text in own if text.casefold() not in MARKS] + often
         if strange:
             doubts = (*doubts, as_unknown(strange, self._counts))
+        doubts = (*doubts, *other_offsets(variable, counts))
         return Understood(self.name, replace(variable, missing=own) if own else variable, said, tuple(doubts))
-
-
-def _shape(text: str) -> str:
-    """The text with all numbers alike."""
-    return re.sub(r"[\d.,]+", "9", text)
-
-
-def separators_of(name: str, form: str) -> tuple[str, str]:
-    """What stands between thousands and before fractions in a number that is written like 1,234.5 or 1234,5."""
-    found = re.fullmatch(r"1(\D?)234([.,])5", form)
-    if found is None or found[1] == found[2]:
-        raise UserError(
-            f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 after its kind, got {form!r}"
-        )
-    return found[1], found[2]

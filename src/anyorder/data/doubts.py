@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from anyorder.data.almost_numbers import almost_numbers
 from anyorder.data.readings import are_pairs
 from anyorder.variables.centuries import split_century
+from anyorder.variables.offsets import written_offset
 from anyorder.variables.scales import day_of_year
-from anyorder.variables.schema import Variable
+from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.time_forms import TimeForm
 
 SHOWN = 5
@@ -41,6 +43,23 @@ def other_order(form: TimeForm | None) -> tuple[str, ...]:
     forms = (split_century(pattern)[1] for pattern in (form.pattern, form.other))
     first, second = (FIRST[pattern.replace("-", "")[1]] for pattern in forms)
     return (f"dates could be read with the {first} or the {second} first; taken with the {first} first",)
+
+
+def other_offsets(variable: Variable, counts: Mapping[str, int]) -> tuple[str, ...]:
+    """About times that are written on several clocks, as summer time makes them."""
+    if variable.kind is not Kind.DATETIME or not variable.zone:
+        return ()
+    often: Counter[str] = Counter()
+    for text, count in counts.items():
+        if offset := written_offset(text).strip():
+            often[offset] += count
+    if len(often) < 2:
+        return ()
+    listed = ", ".join(offset for offset, _ in often.most_common(SHOWN)) + (", ..." if len(often) > SHOWN else "")
+    return (
+        f"times have several offsets from UTC ({listed}): they are compared as moments, and new ones are written with "
+        f"{written_offset(variable.form).strip()}, the most common",
+    )
 
 
 def like_days(variable: Variable) -> tuple[str, ...]:

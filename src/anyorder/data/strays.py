@@ -76,8 +76,8 @@ def stray_numbers(counts: Mapping[str, int], *, decimal_comma: bool) -> list[str
 
 def _of_most(texts: Sequence[str], *, decimal_comma: bool) -> Notation | None:
     """The notation that nearly all texts have: that of a part in which, by luck, nothing is wrong."""
-    shapes = Counter(map(_shape, texts))
-    usual = [text for text in texts if shapes[_shape(text)] >= STRAY_TIMES * len(texts)]
+    shapes = Counter(map(without_numbers, texts))
+    usual = [text for text in texts if shapes[without_numbers(text)] >= STRAY_TIMES * len(texts)]
     for start in range(PARTS):
         part = usual[start :: max(PARTS, len(usual) // PART)]
         notation = find_notation(part, decimal_comma=decimal_comma) if part else None
@@ -92,7 +92,7 @@ def few_strays(counts: Mapping[str, int], cells: int) -> bool:
     return not counts or (few and cells >= FEW)
 
 
-def _shape(text: str) -> str:
+def without_numbers(text: str) -> str:
     """The text with all numbers alike."""
     return re.sub(r"[\d.,]+", "9", text)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.variables.cells import Mask, Series, any_match, is_text, refuse
+from anyorder.variables.offsets import clock_of, split_offsets, written_offset
 from anyorder.variables.schema import Kind, Variable
 from anyorder.variables.times import ZONE, days, has_zone, text_zone, ticks, time_pattern, times
 
@@ -21,7 +22,8 @@ def time_variable(name: str, column: Series, missing: Mask, *, declared: bool, f
         dtype = str(column.cat.categories.dtype)
     first = known.iloc[0]
     if form:
-        pass
+        if isinstance(first, str) and split_offsets([cell.strip() for cell in known.unique()]):
+            zone = clock_of(written_offset(form))
     elif isinstance(first, str):
         zone, written = text_zone(known.astype(object))
         finest = known.iloc[int(known.str.len().to_numpy(dtype=float, na_value=0.0).argmax())]

@@ -53,6 +53,7 @@ _OPENED = re.compile(r"\s*(P|E|H|I|mean|median|mode)\s*([(\[])")
 _SIGN = re.compile(r"^([<>!]?=|[<>])\s*")
 _UNEQUAL = re.compile(r"!=\s*(\S.*)", re.DOTALL)
 _BETWEEN = re.compile(r"between\s(.*\S)\s+and\s+(\S.*)", re.DOTALL)
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)?")
 _ONE_SIDE = re.compile(r"(>=|<=|>|<)\s*([^<>]*[^<>\s])")
 _TWO_SIDES = re.compile(r"(>=|>)\s*([^<>]*[^<>\s])\s*(<=|<)\s*([^<>]*[^<>\s])")
 
@@ -291,16 +292,32 @@ def _items(text: str, found: list[Token]) -> dict[str, _Item]:
     if not found:
         return items
     part: list[Token] = []
+    before: list[Token] = []
     for token in [*found, Token(",", ",", len(text))]:
         if token.kind != ",":
             part.append(token)
             continue
+        _refuse_thousands(text, before, part)
         name, value = read_item(text, part, token.at)
         if name in items:
             raise mistake(text, part[0].at, f"{name!r} stands twice")
         items[name] = _Item(value, part[0].at)
-        part = []
+        before, part = part, []
     return items
+
+
+def _refuse_thousands(text: str, before: list[Token], part: list[Token]) -> None:
+    """Say what to write in place of 50,000, if its second half stands where a statement should."""
+    if len(part) != 1 or not part[0].plain or not before or not before[-1].plain:
+        return
+    if len(before) == 1 and " between " not in before[0].text:
+        return  # names of columns, which may be numbers
+    at = part[0].at
+    found = next((each for each in _THOUSANDS.finditer(text) if each.start() < at < each.end()), None)
+    if found:
+        number = found[0]
+        what = f"a comma stands between two statements: write {number.replace(',', '')}, or '{number}' in quotes"
+        raise mistake(text, found.start(), what)
 
 
 def _evidence(text: str, found: list[Token]) -> dict[str, _Item]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from anyorder.errors import UserError
+
 SPACES = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
 APOSTROPHES = "'\N{RIGHT SINGLE QUOTATION MARK}"
 SEPARATORS = ((",", "."), (".", ","), (" ", ","), (" ", "."), ("'", "."), ("'", ","))
@@ -96,3 +98,13 @@ def tell_thousands(texts: Sequence[str]) -> bool:
     """Whether plain numbers have points between thousands: 10.804 beside 950."""
     bodies = [text.lstrip("-") for text in texts]
     return _beside_hundreds(bodies, ".") is not None and _grouped_once(bodies, ".")
+
+
+def separators_of(name: str, form: str) -> tuple[str, str]:
+    """What stands between thousands and before fractions in a number that is written like 1,234.5 or 1234,5."""
+    found = re.fullmatch(r"1(\D?)234([.,])5", form)
+    if found is None or found[1] == found[2]:
+        raise UserError(
+            f"column {name!r}: expected a form such as 1,234.5 or 1.234,5 or 1234,5 after its kind, got {form!r}"
+        )
+    return found[1], found[2]

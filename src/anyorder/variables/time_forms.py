@@ -23,6 +23,7 @@ import pandas as pd
 from anyorder.variables.cells import Series
 from anyorder.variables.centuries import moved, split_century
 from anyorder.variables.month_names import from_english, is_style, styles_of, to_english
+from anyorder.variables.offsets import minutes_of, split_offsets, written_offset
 
 DATES = (
     *(f"%d{sign}%m{sign}%Y" for sign in "/.- "),
@@ -77,6 +78,10 @@ def find_time_form(texts: Sequence[str]) -> TimeForm | None:
     first = texts[0] if texts else ""
     if not 6 <= len(first) <= LONGEST or not any(sign.isdigit() for sign in first):
         return None
+    if apart := split_offsets(texts):
+        bare, offset = apart
+        form = find_time_form(bare)
+        return TimeForm(form.pattern + offset, form.other and form.other + offset) if form else None
     if found := _found(texts):
         return _chosen(found, len(texts))
     for style, long in styles_of(texts) if any(sign.isalpha() for sign in first) else ():
@@ -253,7 +258,10 @@ def is_digits(form: str) -> bool:
 
 
 def read_times(texts: Series, form: str, *, utc: bool) -> Any:
-    """Texts (or whole numbers) as times, NaT where one is in neither this form nor ISO's."""
+    """Texts (or whole numbers) as times, NaT where one is in neither this form nor ISO's.
+
+    With ``utc`` each text may have its own offset, and all are put on the clock of UTC.
+    """
     if form in EPOCHS:
         unit, start = EPOCHS[form]
         micro = (pd.to_numeric(texts, errors="coerce").to_numpy(dtype=float, na_value=np.nan) - start) * unit
@@ -270,12 +278,20 @@ def read_times(texts: Series, form: str, *, utc: bool) -> Any:
     words = pd.Series(cells, dtype="str").str.strip()  # whole numbers beside a hole are floats in pandas
     first, form = split_century(form)
     style, pattern = _parted(_standard(form))
-    plain = words.map(lambda text: to_english(text, style, long="%B" in pattern)) if style else words
-    found: Any = moved(pd.to_datetime(plain, format=pattern, errors="coerce"), first)
+    own = written_offset(pattern) if utc else ""
+    ends = [own and written_offset(text) for text in words]
+    plain = pd.Series([text.removesuffix(end) for text, end in zip(words, ends, strict=True)], dtype="str")
+    if style:
+        plain = plain.map(lambda text: to_english(text, style, long="%B" in pattern))
+    found: Any = moved(pd.to_datetime(plain, format=pattern.removesuffix(own), errors="coerce"), first)
+    if own:
+        found -= pd.to_timedelta([minutes_of(end or own) for end in ends], unit="min")
     missing = found.isna()
     if missing.any():
-        found[missing] = pd.to_datetime(words[missing], format="ISO8601", errors="coerce")
-    return pd.Series(found.to_numpy()[codes], index=texts.index)
+        iso: Any = pd.to_datetime(words[missing], format="ISO8601", errors="coerce", utc=utc)
+        found[missing] = iso.dt.tz_localize(None) if utc else iso
+    read = pd.Series(found.to_numpy()[codes], index=texts.index)
+    return read.dt.tz_localize("UTC") if utc else read
 
 
 def _parted(form: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anyorder.errors import UserError
 from anyorder.variables.cells import Mask, Numbers, Series, all_match, any_match, is_text, plain, refuse
+from anyorder.variables.offsets import clock_of, commonest_offset, written_offset
 from anyorder.variables.time_forms import is_digits, read_times, write_times
 
 EXAMPLE = pd.DatetimeIndex(["2024-05-31 12:30:00"])
@@ -62,7 +63,7 @@ def has_zone(cell: object) -> bool:
     """Whether a time, or the text of one, says in which time zone it is."""
     if isinstance(cell, str):
         after = cell[10:]  # the date
-        return "+" in after or "-" in after or after.rstrip().endswith(("Z", "z"))
+        return "+" in after or "-" in after or after.rstrip().endswith(("Z", "z", "GMT", "UTC"))
     return getattr(cell, "tzinfo", None) is not None
 
 
@@ -99,15 +100,13 @@ ZONE = r"(?:Z| ?[+-]\d\d:?\d\d)"
 
 
 def text_zone(texts: Series) -> tuple[str, str]:
-    """The clock of texts with a time zone, and how it is written after the time; mixed offsets are read as UTC."""
+    """The clock of texts with a time zone, and how it is written after the time: the commonest of several offsets."""
     if not any(map(has_zone, texts)) or not any_match(texts, rf".{{11,}}{ZONE}"):  # the first is quick
         return "", ""
-    found = re.search(ZONE + "$", str(texts.iloc[0]).strip())
-    if found is None or not all_match(texts, rf".{{11,}}{re.escape(found.group())}"):
-        return "UTC", "+00:00"
-    written = found.group()
-    offset = written.strip()
-    return "UTC" if offset == "Z" or offset[1:].strip("0:") == "" else f"UTC{offset[:3]}:{offset[-2:]}", written
+    written = written_offset(str(texts.iloc[0]).strip())
+    if not written or not all_match(texts, rf".{{11,}}{re.escape(written)}"):
+        written = commonest_offset(map(str, texts))
+    return clock_of(written), written
 
 
 def time_pattern(text: str, zone: str) -> str:
