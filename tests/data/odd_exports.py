@@ -248,6 +248,7 @@ def export_columns() -> list[Odd]:
         *_periods(whole),
         *_more_scales(),
         *_more_ids(rng),
+        *_padded(rng),
         Odd("American odds", texts(lambda x: f"{x + 100:+d}" if x % 2 else f"{-100 - x:+d}", whole), "integer"),
     ]
 
@@ -335,4 +336,15 @@ def _more_ids(rng: np.random.Generator) -> list[Odd]:
         Odd("tracking", [f"1Z999AA1{x}" for x in rng.integers(10**9, 10**10, ROWS)], None, says="a different text"),
         Odd("heard of us by", chosen, None, says="lists of answers"),
         Odd("turnover", [f"{x / 7:.1f} {'Cr' if x % 2 else 'Lakh'}" for x in range(ROWS)], None, says="several units"),
+    ]
+
+
+def _padded(rng: np.random.Generator) -> list[Odd]:
+    regions = [f"{x:02d}" for x in rng.integers(1, 17, ROWS)]
+    expiry = [f"{month:02d}/{rng.integers(25, 32)}" for month in rng.integers(1, 13, ROWS)]
+    return [
+        Odd("Hour of day", [f"{x:02d}" for x in rng.integers(0, 24, ROWS)], "integer", {"07": 7, "00": 0}),
+        Odd("Monat", [f"{x:02d}" for x in rng.integers(1, 13, ROWS)], "integer", {"07": 7, "12": 12}),
+        Odd("Bundesland", regions, "categorical"),
+        Odd("card_exp", expiry, "integer", {"06/29": 12 * 2029 + 5}),
     ]

@@ -61,6 +61,15 @@ MONTH = Names(
     "monat|periode",
 )
 WEEK = Names("week|yyyyww|yearweek|kw|woche|semaine|semana|settimana|weeknum", "woche")
+PART_OF_TIME = Names(
+    "hour|hours|hr|stunde|heure|hora|ora|day of month|day|tag|jour|dia|month|monat|mois|mes|mese|week|kw|woche|semaine|"
+    "semana|minute",
+    "stunde|monat|woche",
+)
+"""Hours, days, months and weeks by their numbers, for which 07 is a way to write 7."""
+EXPIRY = Names(
+    "expiry|expires?|expiration|exp|valid|gultig|ablauf|echeance|caducidad|vencimiento|validade|scadenza", "ablauf"
+)
 LENGTH_OF_TIME = Names(
     "duration|durations|pace|splits?|lap|laps|laptime|elapsed|time taken|time spent|time on|time to|time in|runtime|"
     "run time|"

@@ -16,6 +16,7 @@ from anyorder.variables.notations import Notation, find_notation
 from anyorder.variables.notations.clock import ClockNotation
 from anyorder.variables.notations.duration import DurationNotation
 from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
+from anyorder.variables.notations.padded import PaddedNotation
 from anyorder.variables.notations.period import PeriodNotation
 from anyorder.variables.separators import GROUPED, tell_thousands
 from anyorder.variables.time_forms import TimeForm, find_time_form
@@ -59,6 +60,8 @@ def reading_of(name: str, texts: Sequence[str], *, decimal_comma: bool, decimal_
     zones = {has_zone(text) for text in few}  # a column with and without time zones cannot be put on one clock
     if len(zones) == 1 and all_like(ISO_TIME, few) and all_like(ISO_TIME, texts) and _on_one_clock(texts):
         return Reading("times", times=True)
+    if name in column_names.EXPIRY and (expiry := _all_read(PeriodNotation("MM/YY"), texts)):
+        return expiry
     if find_notation(few, decimal_comma=decimal_comma) is not None:
         notation = find_notation(texts, decimal_comma=decimal_comma)
         if isinstance(notation, ClockNotation):
@@ -78,6 +81,9 @@ def reading_of(name: str, texts: Sequence[str], *, decimal_comma: bool, decimal_
 
 def _plain(name: str, texts: Sequence[str]) -> Reading | None:
     """Numbers as programs write them, unless they are codes."""
+    zeros = name in column_names.PART_OF_TIME and any(text.startswith("0") for text in texts)
+    if zeros and (padded := _all_read(PaddedNotation(2), texts)):
+        return padded
     if any(re.fullmatch(LEADING_ZERO, text) for text in texts) or are_codes(texts):
         return None
     form = find_time_form(texts) if all_like(r"\d{8}|\d{14}", texts) else None
@@ -90,6 +96,12 @@ def _plain(name: str, texts: Sequence[str]) -> Reading | None:
     if name in column_names.VERSION or name in column_names.CODE:
         return None
     return Reading("numbers", notation=_plain_form(texts))
+
+
+def _all_read(notation: Notation, texts: Sequence[str]) -> Reading | None:
+    """The reading by this notation, if it reads all texts."""
+    known = all(notation.read(text) is not None for text in texts)
+    return Reading(notation.meaning, notation=notation) if known else None
 
 
 def _with_signs(texts: Sequence[str]) -> Notation | None:

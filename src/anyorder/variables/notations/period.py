@@ -17,7 +17,7 @@ from anyorder.variables.notations.base import Notation
 FORMS = (
     "YYYY-MM", "YYYY/MM", "MM/YYYY", "MM.YYYY", "MM-YYYY", "MMMM YYYY", "MMM YYYY", "MMM-YYYY", "MMM-YY", "MMM YY",
     "YYYY MMM", "YYYY-MMM", "YYYYMmm", "YYYY-Qq", "YYYYQq", "YYYY Qq", "Qq YYYY", "Qq-YYYY", "Qq/YYYY", "YYYY-Www",
-    "YYYYWww", "YYYY Www", "YYYYMM", "YYYYWW",
+    "YYYYWww", "YYYY Www", "YYYYMM", "YYYYWW", "MM/YY",
     "Tq YYYY", "Tq-YYYY", "YYYY-Tq", "YYYYTq", "YYYY Tq", "YYYY/Qq", "qQ YYYY", "qQYYYY", "qT YYYY", "qTYYYY",
     "Hh YYYY", "YYYY-Hh", "YYYY Hh", "YYYYHh", "KW WW/YYYY", "KWWW/YYYY", "KW w/YYYY", "YYYY-KWWW", "YYYY KWWW",
 )  # fmt: skip
@@ -41,7 +41,8 @@ _FIELDS = {
 _TOKEN = re.compile("YYYY|YY|MMMM|MMM|MM|Mmm|Qq|Tq|qQ|qT|Hh|KW w|KWWW|Www|WW")
 _UNITS = {"W": "weeks", "q": "quarters", "h": "half-years"}
 DIGITS = ("YYYYMM", "YYYYWW")
-"""Digits alone, which more often are a number: whoever asks for them has seen that they are periods."""
+BY_NAME = (*DIGITS, "MM/YY")
+"""Digits alone more often are a number, and 06/29 a day: whoever asks for them has seen that they are periods."""
 
 
 def _is_season(text: str) -> bool:
@@ -88,7 +89,7 @@ class PeriodNotation(Notation):
         for form in FORMS:
             if form in ("YYYY/MM", "YYYY-MM") and all(_is_season(text) for text in texts):
                 continue
-            if form in DIGITS:
+            if form in BY_NAME:
                 continue
             found = cls(form, texts[0].isupper() if texts else False)
             if all(found.read(text) is not None for text in texts):
