@@ -344,7 +344,7 @@ def _padded(rng: np.random.Generator) -> list[Odd]:
     expiry = [f"{month:02d}/{rng.integers(25, 32)}" for month in rng.integers(1, 13, ROWS)]
     return [
         Odd("Hour of day", [f"{x:02d}" for x in rng.integers(0, 24, ROWS)], "integer", {"07": 7, "00": 0}),
-        Odd("Monat", [f"{x:02d}" for x in rng.integers(1, 13, ROWS)], "integer", {"07": 7, "12": 12}),
+        Odd("Monat der Lieferung", [f"{x:02d}" for x in rng.integers(1, 13, ROWS)], "integer", {"07": 7, "12": 12}),
         Odd("Bundesland", regions, "categorical"),
         Odd("card_exp", expiry, "integer", {"06/29": 12 * 2029 + 5}),
     ]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 _BEHIND_A_BLANK = re.compile(r" (?:(?:GMT|UTC)(?:[+-]\d{1,2}(?::\d\d)?)?|[+-]\d\d:?\d\d)$")
 _AT_THE_TIME = re.compile(r":(?:\d\d|%[MS])(?:\.(?:\d+|%3?f))?(Z|[+-]\d\d:?\d\d)$")
-"""The same for a time and for a form of times."""
+"""An offset at the end of a time, and of a form of times."""
 
 
 def written_offset(text: str) -> str:
