@@ -309,6 +309,7 @@ def test_packed(tmp_path: Path, name: str) -> None:
 # Texts that come back as they were, to the last byte.
 DIALECTS: dict[str, bytes] = {
     "semicolons and decimal commas": "größe;preis;n\na;1,5;1\nb;2,25;2\n".encode(),
+    "decimal commas in one column and points in another": b"weight;x;n\n64,3;0.125;1\n59,8;-2.5;2\n61,0;0.75;3\n",
     "bars": b"a|b\n1|x\n2|y\n",
     "tabs": b"a\tb\n1\tx\n2\ty\n",
     "spaces": b"a b\n1 2.5\n3 4.5\n",

@@ -151,6 +151,7 @@ def _seen_in(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
     if any(reading.plain.float and not reading.grouped.found for reading in readings):  # points before fractions
         for reading in readings:
             reading.fractions = reading.grouped.doubtful
+            reading.with_commas = None  # a file is written with one sign: commas of single columns are left to these
     return seen
 
 
