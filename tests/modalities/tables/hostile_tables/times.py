@@ -28,7 +28,7 @@ def times_across_a_clock_change(rng: np.random.Generator) -> Any:
     return with_column(rng, pd.Series([*hours, pd.NaT]))
 
 
-@hostile()
+@hostile(warned="times have several offsets from UTC")
 def time_texts_of_mixed_zones(rng: np.random.Generator) -> Any:
     return with_column(rng, [f"2024-05-{1 + k % 28:02d}T12:{k:02d}:00+0{k % 3}:00" for k in range(40)])
 
