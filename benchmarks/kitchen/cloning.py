@@ -61,7 +61,7 @@ class Cloned:
         return self.mean(state[None])[0]
 
     @classmethod
-    def learn(cls, frame: pd.DataFrame, schedule: Schedule = Schedule(), *, seed: int = 0) -> Self:  # noqa: B008
+    def learn(cls, frame: pd.DataFrame, schedule: Schedule = Schedule(), *, seed: int = 0) -> Self:  # noqa: B008 (frozen)
         """Clone demonstrations, in the form that ``anyorder.data.demonstrations`` reads."""
         states, actions = (_columns(frame, name) for name in ("state_", "action_"))
         generator = torch.Generator().manual_seed(seed)

@@ -204,7 +204,7 @@ def _open_microwave(arm: Arm, shift: Vector) -> list[Waypoint]:
         return position
 
     def point(position: Position, fingers: float, **options: object) -> Waypoint:
-        return Waypoint(position, pointing, across, fingers, **options)  # type: ignore[arg-type]
+        return Waypoint(position, pointing, across, fingers, **options)  # type: ignore[arg-type]  # options of several kinds
 
     return [
         point(handle(0.12 + shift[0]), OPEN, near=0.03, steps=40),
@@ -223,7 +223,7 @@ def _push_kettle(arm: Arm, shift: Vector) -> list[Waypoint]:
     def kettle(*beside: float) -> Position:
         return lambda: arm.data.body("kettle").xpos + beside
 
-    done: Callable[[], bool] = lambda: arm.data.body("kettle").xpos[1] > 0.62  # noqa: E731
+    done: Callable[[], bool] = lambda: arm.data.body("kettle").xpos[1] > 0.62  # noqa: E731 (one line beside its use)
     return [
         Waypoint(kettle(shift[0], -0.30 + shift[1], 0.25 + shift[2]), down, near=0.05),
         Waypoint(kettle(0.5 * shift[0], -0.23, 0.10), down, near=0.03, steps=25),
@@ -261,7 +261,7 @@ def _push_switch(arm: Arm, shift: Vector) -> list[Waypoint]:
     def beside(*way: float) -> Position:
         return lambda: first + way
 
-    done: Callable[[], bool] = lambda: arm.angle("light_switch") < -0.65  # noqa: E731
+    done: Callable[[], bool] = lambda: arm.angle("light_switch") < -0.65  # noqa: E731 (one line beside its use)
     return [
         Waypoint(beside(0.06 + 0.5 * shift[0], -0.15 + shift[1], shift[2]), fingers=SHUT, near=0.04, steps=40),
         Waypoint(beside(0.06, -0.04, 0.5 * shift[2]), fingers=SHUT, near=0.015, steps=25),

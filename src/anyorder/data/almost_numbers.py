@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-SAMPLE = 2_000
+from anyorder.variables.time_forms import SAMPLE
+
 MOST = 0.9
 """The share of texts that must have a number with something beside it."""
 _PARTS = re.compile(

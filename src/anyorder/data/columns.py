@@ -25,7 +25,7 @@ from anyorder.data.readings import all_like, are_pairs, reading_of
 from anyorder.data.strays import few_strays, stray_numbers, stray_times, without_numbers
 from anyorder.data.time_columns import time_variable
 from anyorder.data.two_digit_years import find_century
-from anyorder.data.whole_numbers import Role, role_of, role_of_long
+from anyorder.data.whole_numbers import FEW, Role, role_of, role_of_long
 from anyorder.errors import UserError
 from anyorder.variables import hints
 from anyorder.variables.cells import (
@@ -48,8 +48,6 @@ from anyorder.variables.unknown_words import AMBIGUOUS, MARKS, UNKNOWN_WORDS, le
 
 MOST_ODD, ODD_SHARE = 5, 0.05
 """So many different words, and such a share of cells, may stand among numbers or times and be taken for unknown."""
-FEW = 20
-"""Below so many rows nothing is said about a column from how its numbers are spread."""
 MOST_SPELLINGS = 10
 INFINITE = re.compile(r"[+-]?(?i:inf|infinity|∞)")
 """Texts that stand for a number beyond all others, with which nothing can be computed."""

@@ -19,10 +19,9 @@ from anyorder.variables.notations.number import MOST_PLACES, NumberNotation
 from anyorder.variables.notations.padded import PaddedNotation
 from anyorder.variables.notations.period import PeriodNotation
 from anyorder.variables.separators import GROUPED, tell_thousands
-from anyorder.variables.time_forms import TimeForm, find_time_form
+from anyorder.variables.time_forms import SAMPLE, TimeForm, find_time_form
 from anyorder.variables.times import ISO_TIME, has_zone
 
-SAMPLE = 2_000
 FEWEST_LISTS, FEWEST_ENDS, MOST_ANSWERS = 6, 3, 20
 """Pairs that go up, and different second parts of them, from which on they are lists; and the last answer there is."""
 _DIGIT = re.compile(r"\d")

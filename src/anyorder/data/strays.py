@@ -13,7 +13,7 @@ import pandas as pd
 
 from anyorder.variables.cells import NUMBER
 from anyorder.variables.notations import Notation, find_notation
-from anyorder.variables.time_forms import misfits
+from anyorder.variables.time_forms import SAMPLE, misfits
 from anyorder.variables.times import ISO_TIME, has_zone
 
 FEW = 20
@@ -22,7 +22,6 @@ MOST_STRAYS = 5
 STRAY_TIMES, STRAY_NUMBERS = 0.05, 0.02
 """Shares of the cells: a text that looks like a date and is none is a slip, but 12a among numbers may be a code."""
 MOST_LISTED = 200
-SAMPLE = 2_000
 PARTS, PART = 4, 50
 """So many parts of about so many texts are tried for a notation."""
 _DIGIT = re.compile(r"\d")
