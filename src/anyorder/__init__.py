@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
     from anyorder.sklearn import AnyOrderRegressor as AnyOrderRegressor
+    from anyorder.tasks.policies.policy import Policy
     from anyorder.tasks.pooling import pool
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "MostProbable",
     "OneOf",
     "OrderSpread",
+    "Policy",
     "RowAnswers",
     "RowConditionals",
     "TableModel",
@@ -74,6 +76,7 @@ _HOMES = {
     "OneOf": "questions.evidence",
     "MostProbable": "questions.most_probable",
     "OrderSpread": "questions.joint",
+    "Policy": "tasks.policies.policy",
     "RowAnswers": "questions.row_answers",
     "RowConditionals": "questions.batch",
     "TableModel": "modalities.tables.model",

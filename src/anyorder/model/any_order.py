@@ -13,7 +13,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -37,6 +37,9 @@ from anyorder.support.unset import WeightsUnset
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.missingness import partner_known, without_partner
 from anyorder.variables.schema import Schema
+
+Limits: TypeAlias = tuple[Float[Tensor, " variables"], Float[Tensor, " variables"]]
+"""The least and the greatest value that each variable may be drawn as, in model units."""
 
 
 class AnyOrderModel(nn.Module):
@@ -213,16 +216,18 @@ class AnyOrderModel(nn.Module):
         generator: torch.Generator | None = None,
         *,
         greedy: bool = False,
+        limits: Limits | None = None,
     ) -> Float[Tensor, "batch variables"]:
         """``values`` with the asked variables replaced by one joint draw given the evidence.
 
         ``greedy`` takes the most probable level at each step instead of a draw; all asked variables must have levels.
+        ``limits``: what is drawn beyond them is moved to the nearest, before the next variable is drawn given it.
         """
 
         def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
             if greedy:
                 return self.heads.best_at(walk.features(row), asked)
-            return walk.sample(self.heads, row, asked, generator)
+            return clipped(walk.sample(self.heads, row, asked, generator), asked, limits)
 
         return self._walked(values, chain, choose)
 
@@ -234,14 +239,19 @@ class AnyOrderModel(nn.Module):
         generator: torch.Generator | None = None,
         *,
         greedy: bool = False,
+        limits: Limits | None = None,
     ) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables"]]:
-        """:meth:`draw`, and the log-probability of each asked variable when it was drawn; one walk for both."""
+        """:meth:`draw`, and the log-probability of each asked variable when it was drawn; one walk for both.
+
+        Of a value that was moved to a limit it is the log-density there.
+        """
         nats = torch.zeros(values.shape, dtype=torch.float64, device=values.device)
 
         def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
             features = walk.features(row)
             heads = self.heads
             drawn = heads.best_at(features, asked) if greedy else heads.sample_at(features, asked, generator)
+            drawn = clipped(drawn, asked, limits)
             nats[row, asked] = self.heads.log_prob_at(features, asked, drawn.to(values.dtype)).double()
             return drawn
 
@@ -265,6 +275,13 @@ class AnyOrderModel(nn.Module):
             values = values.index_put((row, target[row]), drawn)
             walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
         return values
+
+
+def clipped(
+    drawn: Float[Tensor, " rows"], variable: Int[Tensor, " rows"], limits: Limits | None
+) -> Float[Tensor, " rows"]:
+    """Draws of the variables named, moved to the nearest limit; in the dtype of the limits, so that these are kept."""
+    return drawn if limits is None else drawn.to(limits[0].dtype).clamp(limits[0][variable], limits[1][variable])
 
 
 def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | None) -> list[Head]:

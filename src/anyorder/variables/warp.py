@@ -126,7 +126,7 @@ class Warp:
         self, x: Float[np.ndarray, "*batch"]
     ) -> tuple[Float[np.ndarray, "*batch"], Float[np.ndarray, "*batch"]]:
         """Model units and dz/dx at numbers in user units."""
-        if self._straight:
+        if self.straight:
             return self._forward(x, None), np.full(x.shape, self.slope[0])
         bins = self._array_bins(self.x, x)
         left, width, _, height, a, b = bins
@@ -137,15 +137,9 @@ class Warp:
 
     def _forward(self, x: Any, bins: Any) -> Any:
         """The formula, for arrays and tensors alike; ``bins``: what :meth:`_bins` says of each value."""
-        if self._straight:
+        if self.straight:
             return (x - self.x[0]) * self.slope[0] + self.z[0]
-        left, width, bottom, height, a, b = bins
-        inside = x.clip(self.x[0], self.x[-1])
-        u = (inside - left) / width
-        spread = u * (1 - u)
-        z = bottom + height * (u * u + a * spread) / (1 + (a + b - 2) * spread)
-        beyond = x - inside
-        return z + beyond.clip(max=0) * self.slope[0] + beyond.clip(min=0) * self.slope[-1]
+        return bent(x, bins, self.x[0], self.x[-1], self.slope[0], self.slope[-1])
 
     def inverse(self, z: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Model units to user units."""
@@ -160,7 +154,7 @@ class Warp:
 
     def _inverse(self, z: Any, bins: Any) -> Any:
         """The formula, as in :meth:`_forward`."""
-        if self._straight:
+        if self.straight:
             return (z - self.z[0]) / self.slope[0] + self.x[0]
         left, width, bottom, height, a, b = bins
         inside = z.clip(self.z[0], self.z[-1])
@@ -177,7 +171,7 @@ class Warp:
     def log_slope(self, x: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """log dz/dx at ``x`` in user units: what a log-density in model units gains in the user's units."""
         x = x.to(torch.float64)
-        if self._straight:
+        if self.straight:
             return torch.where(x.isnan(), x, math.log(self.slope[0]))
         left, width, _, height, a, b = self._bins(self._knots[0], x)
         u = (x.clamp(self.x[0], self.x[-1]) - left) / width  # at the ends the formula gives the end slopes
@@ -197,7 +191,7 @@ class Warp:
 
         Coarse on purpose: columns that reach as far share a head.
         """
-        if self._straight:
+        if self.straight:
             return None
         if self.bends:
             return SCORES_REACH
@@ -205,7 +199,7 @@ class Warp:
         return max(4.0, 2.0 ** math.ceil(math.log2(max(-self.z[after - 1], self.z[after]))))
 
     @cached_property
-    def _straight(self) -> bool:
+    def straight(self) -> bool:
         """Whether it is one straight line, for which there is nothing to look up."""
         secant = (self.z[1] - self.z[0]) / (self.x[1] - self.x[0])
         return len(self.x) == 2 and all(math.isclose(slope, secant, rel_tol=1e-12) for slope in self.slope)
@@ -223,10 +217,15 @@ class Warp:
 
     def _array_bins(self, knots: tuple[float, ...], value: Float[np.ndarray, "*batch"]) -> Any:
         """:meth:`_bins` of an array; None where nothing is to be looked up."""
-        if self._straight:
+        if self.straight:
             return None
         inner = self._inner[0 if knots is self.x else 1]
         return self._array_table[:, inner.searchsorted(value, side="right")]
+
+    @property
+    def lookup(self) -> tuple[Float[np.ndarray, " inner"], Float[np.ndarray, "six bins"]]:
+        """The knots x between two bins, and what is known of each bin: for whoever looks up many warps at once."""
+        return self._inner[0], self._array_table
 
     @cached_property
     def _inner(self) -> Float[np.ndarray, "two inner"]:
@@ -241,6 +240,17 @@ class Warp:
         """Left edge, width, bottom, height and relative end slopes of the bin each value falls into."""
         index = torch.searchsorted(knots[1:-1].to(value.device), value.detach().contiguous(), right=True)
         return self._table.to(value.device)[:, index].unbind(0)
+
+
+def bent(x: Any, bins: Any, first: Any, last: Any, below: Any, above: Any) -> Any:
+    """The spline of a warp: ``first`` and ``last`` are its outer knots, ``below`` and ``above`` its slopes there."""
+    left, width, bottom, height, a, b = bins
+    inside = x.clip(first, last)
+    u = (inside - left) / width
+    spread = u * (1 - u)
+    z = bottom + height * (u * u + a * spread) / (1 + (a + b - 2) * spread)
+    beyond = x - inside
+    return z + beyond.clip(max=0) * below + beyond.clip(min=0) * above
 
 
 def normal_score_knots(

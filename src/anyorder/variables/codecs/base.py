@@ -147,6 +147,16 @@ class Codec(ABC):
         """The model value of an ordinary value, found without a column; None where only a column can tell."""
         return None
 
+    @property
+    def plain_warp(self) -> Warp | None:
+        """The warp from any finite number to its model value, and back, where nothing else is to be looked at."""
+        return None
+
+    def decode_one(self, value: float) -> Any:
+        """The cell that one model value stands for, as Python has it where it is a number."""
+        cell = self.decode(np.array([value])).iloc[0]
+        return cell.item() if isinstance(cell, np.generic) and not isinstance(cell, np.datetime64) else cell
+
     def is_value(self, text: str) -> bool:
         """Whether a text that looks like a range or a set ("5..6", "missing") is one of the variable's own values."""
         return False

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -95,6 +97,17 @@ class LineCodec(Codec):
         if number is None or (self.variable.declared and number != self.inside(np.array(number))):
             return None
         return float(through(self.warp.forward, np.array([number]))[0])
+
+    @cached_property
+    def plain_warp(self) -> Warp | None:
+        own = self.variable
+        marked = own.declared or own.missing or own.notation is not None or own.form
+        return None if marked or own.kind is Kind.DATETIME else self.warp
+
+    def decode_one(self, value: float) -> Any:
+        if self.plain_warp is None or self.variable.dtype != "float64" or math.isnan(value):
+            return super().decode_one(value)
+        return float(self.as_recorded(self.warp.inverse_array(np.array([value])))[0])
 
     def decode(self, values: Numbers) -> Series:
         unknown = np.isnan(values)

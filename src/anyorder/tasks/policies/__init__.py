@@ -1,0 +1,1 @@
+"""Policies: which action, given the state, and given whatever part of the action somebody has decided already."""

@@ -1,0 +1,274 @@
+"""A policy: p(action | state) of a table of demonstrations, where a person may give any part of the action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from anyorder.data.frames import in_kind_of, is_frame
+from anyorder.errors import UserError, nearest
+from anyorder.model import AnyOrderModel
+from anyorder.query import Query
+from anyorder.support.checks import checked_seed, whole
+from anyorder.tasks.policies.bounds import Bounds
+from anyorder.tasks.policies.choosing import WAYS, choice
+from anyorder.tasks.policies.reading import Reader, Rows
+from anyorder.variables.missingness import with_indicators_along
+
+DRAWS = 16  # among which the most probable one is found
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """One question: what is known, what is asked, and which of the actions that is."""
+
+    query: Query
+    asked: tuple[str, ...]
+
+
+class Policy:
+    """Acts on a state as in the demonstrations that a model was fitted to, given any part of the action.
+
+    The law is p(the other actions | state, given), whichever actions are given: a robot whose arm is moved by a person
+    adds the gripper, and the next moment the other way round. A policy holds no randomness: the same state, given
+    actions and seed lead to the same action, from however many threads it is asked.
+
+    Parameters
+    ----------
+    model
+        A model of a table, as :func:`anyorder.fit` makes it. Fit it with ``context=`` the state: nothing is then spent
+        on learning the state itself. Without, the state is evidence like any other.
+    state
+        Its columns, in the order in which arrays have them; by default the model's context, or all columns that are no
+        action.
+    action
+        Its columns, in order; by default all columns that are no state. What is neither is marginalised out.
+    bounds
+        Pairs of the least and the greatest value by action, such as ``{"joint_2": (-1, 1)}``, or one pair for all
+        actions that are numbers. To give an action outside of them is an error. What is drawn beyond a bound is moved
+        to it, before the next action is drawn given it.
+
+    Examples
+    --------
+    >>> policy = ao.Policy(model, state=["rooms", "river"], action=["door", "price"], bounds={"price": (0, 90)})
+    >>> policy.act({"rooms": 6, "river": "no"}, given={"price": 36.0}, seed=1)["price"]
+    36.0
+    >>> policy.act(held_out, how="mean").columns.tolist()
+    ['door', 'price']
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        state: Sequence[str] | None = None,
+        action: Sequence[str] | None = None,
+        *,
+        bounds: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
+    ) -> None:
+        self._core = core = _core_of(model)
+        self.state, self.action = _columns(core, state, action)
+        self._reader = Reader(core.encoding, self.state, self.action)
+        self._bounds = Bounds.read(bounds, self.action, core.encoding)
+        # By which of the columns are known: never changed once it is there, so threads may share it.
+        self._plans: dict[bytes, _Plan] = {}
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The bounds of the actions that have some."""
+        return dict(self._bounds.by_name)
+
+    def __repr__(self) -> str:
+        return f"Policy(p({_listed(self.action)} | {_listed(self.state)}))"
+
+    def act(
+        self,
+        state: Any,
+        given: Any = None,
+        *,
+        how: str = "sample",
+        draws: int = DRAWS,
+        seed: int = 0,
+        as_array: bool = False,
+    ) -> Any:
+        """The whole action: what is given of it, and what the model adds.
+
+        Parameters
+        ----------
+        state
+            One state: a mapping, a row of a frame, or an array in the order of ``policy.state``. Or many: a frame, or
+            an array of two dimensions, a state a row. Of frames and their rows other columns are not read. All of the
+            state must be known, but for context that had holes when the model was fitted.
+        given
+            The actions that are decided, by name; NaN is not decided. For many states a frame with a row for each, a
+            mapping to a column for each, or one mapping for all states.
+        how
+            ``"sample"``: one joint draw, the same as ``model.given({**state, **given}).sample(1, seed=seed)`` for a
+            single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, which is
+            the mean of their joint law, without draws; rounded as the column is, and the most probable level where it
+            has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: the draw with
+            the highest joint density, of ``draws`` along the model's own order.
+        draws
+            Among how many draws the most probable one is found.
+        seed
+            Decides the draws. In a loop, give each step a seed of its own, or draws repeat: the same ones of the same
+            law. The states of a frame share one stream: each has a draw of its own, and not the one that it would have
+            alone.
+        as_array
+            Whether to return arrays in the order of ``policy.action``, as a simulator takes them.
+
+        Returns
+        -------
+        dict, or DataFrame for many states
+            Values by action, in the order of ``policy.action``; or an array with one dimension, or with two.
+
+        Examples
+        --------
+        >>> policy = ao.Policy(model, state=["rooms"], action=["river", "price"])
+        >>> sorted(policy.act({"rooms": 6}, how="most probable", seed=0))
+        ['price', 'river']
+        >>> policy.act([6], {"river": "yes"}, how="mean")["price"] == model.given(rooms=6, river="yes")["price"].mean()
+        True
+        """
+        if how not in WAYS:
+            raise UserError(f"unknown how={how!r}; {nearest(how, WAYS, noun='choices')}")
+        count, seed = whole("draws", draws), checked_seed(seed)
+        if self._is_one(state):
+            return self._one(state, given, how, count, seed, as_array)
+        return self._many(state, given, how, count, seed, as_array)
+
+    def _one(self, state: Any, given: Any, how: str, count: int, seed: int, as_array: bool) -> Any:
+        command = self._reader.command(given)
+        rows = self._reader.one(state, command)
+        for name in command:
+            self._check(name, rows)
+        plan = self._plan(rows.known)
+        action = command
+        if plan.asked:
+            chosen = self._chosen(rows, plan.query, how, count, seed)[0]
+            encoding, position = self._core.encoding, self._core.schema.index
+            action = command | {
+                name: self._bounds.clip(name, encoding.codec(name).decode_one(float(chosen[position(name)])))
+                for name in plan.asked
+            }
+        if as_array:
+            return np.array([action[name] for name in self.action])
+        return {name: action[name] for name in self.action}
+
+    def _many(self, state: Any, given: Any, how: str, count: int, seed: int, as_array: bool) -> Any:
+        table = self._reader.table(state)
+        command = self._reader.commands(given, table.index)
+        rows = self._reader.many(table, command)
+        for name in command:
+            self._check(name, rows)
+        query = self._plan(rows.known).query
+        chosen = self._chosen(rows, query, how, count, seed) if bool(query.asked.any()) else rows.values
+        columns: dict[str, Any] = {}
+        for name in self.action:
+            index = self._core.schema.index(name)
+            drawn, asked = self._core.encoding.codec(name).decode(chosen[:, index]), query.asked[:, index].numpy()
+            column = self._bounds.clip(name, drawn).set_axis(table.index)
+            columns[name] = column if name not in command or asked.all() else command[name].where(~asked, column)
+        action = pd.DataFrame(columns, index=table.index)
+        if as_array:
+            return action.to_numpy()
+        return in_kind_of(action, state) if is_frame(state) else action
+
+    def _chosen(self, rows: Rows, query: Query, how: str, count: int, seed: int) -> NDArray[np.float64]:
+        return choice(how, count)(self._core, torch.from_numpy(rows.values), query, seed, self._bounds.limits)
+
+    def _check(self, name: str, rows: Rows) -> None:
+        """Refuse a given action outside its bounds."""
+        if name in self._bounds.by_name:
+            index = self._core.schema.index(name)
+            units = self._core.encoding.measure(name, rows.values[:, index])
+            self._bounds.check(name, np.where(rows.known[:, index], units, np.nan))
+
+    def _plan(self, known: NDArray[np.bool_]) -> _Plan:
+        """The question of rows that know these columns; that of a single row is kept."""
+        key = known.tobytes()
+        found = self._plans.get(key) if len(known) == 1 else None
+        if found is not None:
+            return found
+        schema, evidence = self._core.schema, torch.from_numpy(known)
+        asked = torch.zeros_like(evidence)
+        asked[:, [schema.index(name) for name in self.action]] = True
+        asked &= ~evidence
+        names = tuple(name for name in self.action if bool(asked[:, schema.index(name)].any()))
+        if names:
+            asked, _ = with_indicators_along(schema, evidence, asked, named=True)
+        plan = _Plan(Query(evidence, asked), names)
+        if len(known) == 1:
+            self._plans[key] = plan
+        return plan
+
+    def _is_one(self, state: Any) -> bool:
+        if isinstance(state, Mapping | pd.Series):
+            return True
+        if is_frame(state):
+            return False
+        dimensions = np.ndim(state)
+        if dimensions not in (1, 2) or isinstance(state, str):
+            raise UserError(
+                "the state must be a mapping, a row, an array of one dimension, or for many states a frame or an array "
+                f"of two dimensions; got {state!r:.80}"
+            )
+        return dimensions == 1
+
+
+def _core_of(model: Any) -> AnyOrderModel:
+    core = getattr(model, "core", None)
+    if not isinstance(core, AnyOrderModel):
+        raise UserError(f"a policy needs a fitted model of a table, as anyorder.fit makes it; got {model!r:.80}")
+    if core.schema.alike:
+        noun = getattr(model, "noun", "characters or pixels")
+        raise UserError(f"a policy needs a model of a table, this is one of {noun}; fit a table with anyorder.fit")
+    return core
+
+
+def _columns(core: AnyOrderModel, state: Any, action: Any) -> tuple[list[str], list[str]]:
+    """The columns of the state and of the action, as given or as the model has them."""
+    schema = core.schema
+    usual = [variable.name for variable in schema.variables if not variable.indicates]
+    said = [None if names is None else _names(word, names) for word, names in (("state", state), ("action", action))]
+    states, actions = said
+    for name in [*(states or []), *(actions or [])]:
+        schema.index(name)
+    for name in actions or []:
+        schema.asked(name)
+    if states is None:
+        states = list(schema.context_names)
+        if not states and actions is None:
+            raise UserError(
+                "which columns are the state? The model was fitted without context: say state=[...], or fit with "
+                "context=[...]"
+            )
+        states = states or [name for name in usual if name not in (actions or [])]
+    if actions is None:
+        actions = [name for name in usual if name not in states and not schema[name].context]
+    if both := [name for name in actions if name in states]:
+        raise UserError(f"{both[0]!r} is both state and action; leave it out of one of them")
+    for name in schema.context_names:
+        if name not in states and not schema[name].optional:
+            raise UserError(f"{name!r} is context of the model, which every question must know; add it to state=")
+    if not actions or not states:
+        raise UserError(f"a policy needs a state and an action; got state={states!r:.80}, action={actions!r:.80}")
+    return states, actions
+
+
+def _names(word: str, said: Any) -> list[str]:
+    if isinstance(said, str) or not isinstance(said, Sequence | pd.Index | np.ndarray):
+        raise UserError(f"{word} must be a list of columns, got {said!r:.80}")
+    names = [str(name) for name in said]
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise UserError(f"{word} names {repeated[0]!r} more than once")
+    return names
+
+
+def _listed(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f", ... {len(names)} in all" if len(names) > most else "")

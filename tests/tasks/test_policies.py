@@ -1,0 +1,321 @@
+"""Policies against laws that are known: exact Gaussians, an enumerated table, and the generic way to ask."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from scipy import stats
+
+import anyorder as ao
+from anyorder.query import Query
+from anyorder.tasks.policies.choosing import scored
+
+from models import gaussian_model, joint_table_model
+
+MEAN = np.array([0.3, -0.2, 0.5, 0.0])
+ROOT = np.random.default_rng(5).normal(size=(4, 4))
+COVARIANCE = ROOT @ ROOT.T + 0.2 * np.eye(4)
+SCALE = 3.0  # of the units
+MANY = 4000
+UNLIKELY = 1e-4  # p-values below it fail a test
+
+
+@pytest.fixture(scope="module")
+def gaussian() -> ao.TableModel:
+    return ao.TableModel(gaussian_model(MEAN, COVARIANCE, scale=SCALE), {})
+
+
+@pytest.fixture(scope="module")
+def demonstrations() -> pd.DataFrame:
+    """Two numbers of state, one with holes; an obstacle is passed on one of two sides by both wheels alike."""
+    rng = np.random.default_rng(0)
+    position, light = rng.uniform(-1, 1, 400), rng.normal(size=400)
+    side = rng.choice([-1.0, 1.0], 400)
+    return pd.DataFrame(
+        {
+            "position": position,
+            "light": np.where(rng.random(400) < 0.2, np.nan, light),
+            "left": side - position + 0.1 * rng.normal(size=400),
+            "right": side + position + 0.1 * rng.normal(size=400),
+            "gear": rng.integers(0, 40, 400),
+            "horn": rng.choice(["on", "off"], 400),
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=["neural", "trees", "auto"])
+def fitted(request: pytest.FixtureRequest, demonstrations: pd.DataFrame) -> ao.TableModel:
+    brief = {"training": {"steps": 20, "minutes": None}, "trees": {"rounds": 5}}
+    context = ["position", "light"]
+    return ao.fit(demonstrations, context=context, engine=request.param, config=brief, minutes=None, seed=0)
+
+
+def conditional(known: dict[int, float], mean: np.ndarray = MEAN) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of the other variables, in the units of the data."""
+    here, others = list(known), [index for index in range(4) if index not in known]
+    values = np.array([known[index] for index in here]) / SCALE
+    gain = COVARIANCE[np.ix_(others, here)] @ np.linalg.inv(COVARIANCE[np.ix_(here, here)])
+    spread = COVARIANCE[np.ix_(others, others)] - gain @ COVARIANCE[np.ix_(here, others)]
+    return SCALE * (mean[others] + gain @ (values - mean[here])), SCALE**2 * spread
+
+
+def repeated(policy: ao.Policy, state: list[float], given: dict[str, Any] | None = None, **options: Any) -> np.ndarray:
+    """Many actions for one state."""
+    found: np.ndarray = policy.act(np.tile(state, (MANY, 1)), given, as_array=True, **options)
+    return found
+
+
+def test_the_mean_is_that_of_the_conditional(gaussian: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"])
+    expected, _ = conditional({0: 1.5})
+    assert np.allclose(policy.act({"v0": 1.5}, how="mean", as_array=True), expected, atol=1e-6)
+    expected, _ = conditional({0: 1.5, 2: -2.0})
+    action = policy.act([1.5], {"v2": -2.0}, how="mean")
+    assert list(action) == ["v1", "v2", "v3"]
+    assert action["v2"] == -2.0
+    assert np.allclose([action["v1"], action["v3"]], expected, atol=1e-6)
+
+
+def test_draws_follow_the_conditional(gaussian: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"])
+    mean, covariance = conditional({0: 1.5, 2: -2.0})
+    drawn = repeated(policy, [1.5], {"v2": -2.0}, seed=1)
+    assert (drawn[:, 1] == -2.0).all()
+    whitened = (drawn[:, [0, 2]] - mean) @ np.linalg.inv(np.linalg.cholesky(covariance)).T
+    for column in (whitened[:, 0], whitened[:, 1], whitened.sum(axis=1) / 2**0.5):
+        assert stats.kstest(column, "norm").pvalue > UNLIKELY
+
+
+def test_draws_of_levels_follow_the_enumerated_table() -> None:
+    table = np.random.default_rng(3).random((2, 3, 2, 3)) ** 2
+    names = ["light", "hand", "foot", "eye"]
+    policy = ao.Policy(ao.TableModel(joint_table_model(table / table.sum(), names), {}), state=["light"])
+    levels = policy._core.schema["foot"].levels
+    state = pd.DataFrame({"light": [policy._core.schema["light"].levels[1]] * MANY})
+    drawn = policy.act(state, {"foot": levels[1]}, seed=2)
+    assert (drawn["foot"] == levels[1]).all()
+    expected = table[1, :, 1] / table[1, :, 1].sum()
+    codes = [drawn[name].map(policy._core.schema[name].levels.index) for name in ("hand", "eye")]
+    counts = np.histogram2d(*codes, bins=[np.arange(4), np.arange(4)])[0]
+    assert stats.chisquare(counts.ravel(), MANY * expected.ravel()).pvalue > UNLIKELY
+    likeliest = policy.act(state.iloc[0], {"foot": levels[1]}, how="most probable", draws=256, seed=0)
+    best = np.unravel_index(expected.argmax(), expected.shape)
+    assert [policy._core.schema[name].levels.index(likeliest[name]) for name in ("hand", "eye")] == list(best)
+
+
+def test_the_most_probable_draw_is_the_densest_of_them(gaussian: ao.TableModel) -> None:
+    policy, core = ao.Policy(gaussian, state=["v0"]), gaussian.core
+    known = torch.tensor([[True, False, True, False]]).expand(16, -1)
+    values = torch.tensor([[1.5, 0.0, -2.0, 0.0]], dtype=torch.float64).expand(16, -1) / SCALE
+    drawn, nats = scored(core, values, Query(known, ~known), 7, None)
+    law = stats.multivariate_normal(*conditional({0: 1.5, 2: -2.0}))
+    assert np.allclose(nats, law.logpdf(SCALE * drawn[:, [1, 3]]), atol=1e-6)
+    action = policy.act([1.5], {"v2": -2.0}, how="most probable", draws=16, seed=7)
+    assert np.allclose([action["v1"], action["v3"]], SCALE * drawn[np.argmax(nats)][[1, 3]], atol=1e-9)
+    # Of more draws the densest is nearer to the mode, here the mean.
+    mean, _ = conditional({0: 1.5, 2: -2.0})
+    many = policy.act([1.5], {"v2": -2.0}, how="most probable", draws=4000, seed=7)
+    assert law.logpdf([many["v1"], many["v3"]]) > law.logpdf(mean) - 0.05
+
+
+def test_bounds_clip_each_draw_before_the_next_is_drawn(gaussian: ao.TableModel) -> None:
+    free, bounds = ao.Policy(gaussian, state=["v0"], action=["v1", "v2"]), (-1.0, 2.0)
+    mean, covariance = conditional({0: 1.5})
+    spread = np.sqrt(np.diag(covariance))
+    policy = ao.Policy(gaussian, state=["v0"], action=["v1", "v2"], bounds={"v1": bounds})
+    assert repeated(free, [1.5])[:, 0].max() > 2.0
+    drawn = repeated(policy, [1.5], seed=3)
+    assert drawn[:, 0].min() == -1.0
+    assert drawn[:, 0].max() == 2.0
+    above = stats.norm(mean[0], spread[0]).sf(2.0)
+    own = stats.norm(mean[0], spread[0])
+    expected = -own.cdf(-1) + 2 * above + own.expect(lambda x: x, lb=-1, ub=2)
+    assert policy.act([1.5], how="mean")["v1"] == pytest.approx(expected, abs=1e-4)
+    # Drawn along both orders: half of the rows have v1 first, and then v2 follows from the bound.
+    first = gaussian.core.draw(
+        torch.tensor([[0.5, 0.0, 0.0, 0.0]], dtype=torch.float64).expand(MANY, -1),
+        gaussian.core.chain(Query(*(torch.tensor([mask]).expand(MANY, -1) for mask in _SETS))),
+        torch.Generator().manual_seed(0),
+        limits=policy._bounds.limits,
+    )[:, 1:3].numpy()
+    clipped = np.isclose(SCALE * first[:, 0], 2.0)
+    assert stats.binomtest(int(clipped.sum()), MANY, above).pvalue > UNLIKELY
+    then_mean, then_covariance = conditional({0: 1.5, 1: 2.0})
+    law = stats.norm(then_mean[0], then_covariance[0, 0] ** 0.5)
+    assert stats.kstest(SCALE * first[clipped, 1], law.cdf).pvalue > UNLIKELY
+
+
+_SETS = ([True, False, False, False], [False, True, True, False])
+
+
+def test_one_pair_bounds_all_actions_that_are_numbers(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted, bounds=(-0.5, 0.5))
+    assert sorted(policy.bounds) == ["gear", "left", "right"]
+    state = pd.DataFrame({"position": np.linspace(-1, 1, 50), "light": 0.0})
+    drawn = policy.act(state, seed=0)
+    assert drawn[["left", "right", "gear"]].abs().max().max() <= 0.5
+    assert set(drawn["horn"]) == {"on", "off"}
+
+
+@pytest.mark.parametrize("given", [{}, {"left": 0.4}, {"right": -1.0, "gear": 3}, {"horn": "on", "left": -0.2}])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_draw_is_that_of_the_generic_way(fitted: ao.TableModel, given: dict[str, Any], seed: int) -> None:
+    policy = ao.Policy(fitted)
+    assert (policy.state, policy.action) == (["position", "light"], ["left", "right", "gear", "horn"])
+    state = {"position": 0.25, "light": -0.5}
+    expected = fitted.given({**state, **given}).sample(1, seed=seed)[policy.action].iloc[0].to_dict()
+    assert policy.act(state, given, seed=seed) == expected
+    assert policy.act(pd.Series(state), given, seed=seed) == expected
+    assert policy.act([0.25, -0.5], given, seed=seed) == expected
+    if "left" not in given:  # of the seed's own randomness
+        assert policy.act(state, given, seed=seed + 100)["left"] != expected["left"]
+
+
+def test_optional_context_may_be_unknown(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted)
+    expected = fitted.given(position=0.25).sample(1, seed=4)[policy.action].iloc[0].to_dict()
+    for state in (
+        {"position": 0.25, "light": np.nan},
+        {"position": 0.25},
+        [0.25, np.nan],
+        pd.Series({"position": 0.25}),
+    ):
+        assert policy.act(state, seed=4) == expected
+    states = pd.DataFrame({"position": [0.25, 0.25], "light": [np.nan, 1.0]})
+    means = policy.act(states, how="mean")
+    for row in range(2):
+        alone = policy.act(states.iloc[row], how="mean")
+        assert alone["left"] == pytest.approx(means["left"][row], abs=1e-4)
+
+
+def test_means_of_many_are_those_of_each_alone(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted)
+    rng = np.random.default_rng(1)
+    states = pd.DataFrame(rng.uniform(-1, 1, (6, 2)), columns=policy.state, index=list("abcdef"))
+    given = pd.DataFrame({"left": [0.1, np.nan, -0.3, np.nan, 0.5, 0.0]}, index=states.index)
+    together = policy.act(states, given, how="mean")
+    assert together.index.tolist() == list("abcdef")
+    assert together.columns.tolist() == policy.action
+    for label in states.index:
+        alone = policy.act(states.loc[label], given.loc[label], how="mean")
+        assert alone["horn"] == together.loc[label, "horn"]
+        assert alone["gear"] == together.loc[label, "gear"]
+        for name in ("left", "right"):
+            assert alone[name] == pytest.approx(together.loc[label, name], abs=1e-4)
+    by_array = policy.act(states.to_numpy(), {"left": given["left"].to_numpy()}, how="mean", as_array=True)
+    assert by_array.shape == (6, 4)
+    assert np.array_equal(by_array[:, 0].astype(float), together["left"])
+
+
+def test_what_is_not_asked_does_not_matter(fitted: ao.TableModel, demonstrations: pd.DataFrame) -> None:
+    policy = ao.Policy(fitted)
+    rows = demonstrations.dropna().head(20)
+    other = rows.assign(left=0.0, right=9.0, horn="on", more="x")
+    for how in ("sample", "mean", "most probable"):
+        expected = policy.act(rows[policy.state], {"gear": 3}, how=how, seed=1)
+        pd.testing.assert_frame_equal(policy.act(other, {"gear": 3}, how=how, seed=1), expected)
+    # An action that is left out of the policy is marginalised out, not drawn.
+    assert list(ao.Policy(fitted, action=["right"]).act(rows.iloc[0])) == ["right"]
+
+
+def test_everything_given_comes_back_as_it_is(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted)
+    given = {"left": np.float32(0.1), "right": 0, "gear": 7, "horn": "off"}
+    assert policy.act([0.0, 0.0], given) == given
+    given_rows = pd.DataFrame({"left": [0.1, 0.2], "right": 0.5, "gear": 7, "horn": ["off", "on"]})
+    states = pd.DataFrame({"position": [0.0, 0.1], "light": 0.0})
+    pd.testing.assert_frame_equal(policy.act(states, given_rows), given_rows)
+
+
+def test_threads_agree(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted)
+    cases = [(number / 40 - 0.5, {"left": 0.1} if number % 2 else {}) for number in range(24)]
+    expected = [ao.Policy(fitted).act([at, 0.0], given, seed=seed) for seed, (at, given) in enumerate(cases)]
+    found: dict[int, list[dict[str, Any]]] = {}
+
+    def work(number: int) -> None:
+        found[number] = [policy.act([at, 0.0], given, seed=seed) for seed, (at, given) in enumerate(cases)]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(found[number] == expected for number in range(4))
+
+
+def test_polars_frames_come_back_as_such(fitted: ao.TableModel) -> None:
+    pl = pytest.importorskip("polars")
+    found = ao.Policy(fitted).act(pl.DataFrame({"position": [0.1, 0.2], "light": [0.0, 1.0]}), how="mean")
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == ["left", "right", "gear", "horn"]
+
+
+@pytest.mark.parametrize(
+    ("state", "given", "options", "message"),
+    [
+        ({"position": np.nan, "light": 0.0}, {}, {}, "'position' is unknown"),
+        ([np.nan, 0.0], {}, {}, "'position' is unknown"),
+        ([None, 0.0], {}, {}, "'position' is unknown"),
+        ([[0.0, 0.0], [np.nan, 0.0]], {}, {}, "'position' is unknown .* in row 1"),
+        ([np.inf, 0.0], {}, {}, "'position'.*finite"),
+        ([0.0, 0.0, 0.0], {}, {}, "2 values .* got 3"),
+        (np.zeros((2, 3)), {}, {}, "2 values .* got 3"),
+        (3.0, {}, {}, "state must be"),
+        ({"light": 0.0}, {}, {}, "lacks 'position'"),
+        ({"positon": 0.0, "light": 0.0}, {}, {}, "did you mean 'position'"),
+        (pd.DataFrame({"positon": [0.0]}), {}, {}, "lacks 'position'.*did you mean 'position'"),
+        ({"position": 0.0, "left": 0.0}, {}, {}, "'left' is an action"),
+        ([0.0, 0.0], {"light": 0.0}, {}, "'light' is part of the state"),
+        ([0.0, 0.0], {"lift": 0.0}, {}, "no action 'lift'; did you mean 'left'"),
+        ([0.0, 0.0], {"left": 1.5}, {}, "'left' is given as 1.5, outside its bounds -1 to 1"),
+        ([[0.0, 0.0]] * 2, {"left": [0.0, -1.5]}, {}, "given as -1.5 in row 1"),
+        ([[0.0, 0.0]] * 2, {"left": [0.0]}, {}, "1 values, but there are 2 states"),
+        ([[0.0, 0.0]] * 2, pd.DataFrame({"left": [0.0]}), {}, "1 rows, but there are 2 states"),
+        ([0.0, 0.0], [0.1], {}, "given must be a mapping"),
+        ([0.0, 0.0], {"left": [0.1, 0.2]}, {}, "one value"),
+        ([0.0, 0.0], {"horn": "loud"}, {}, "'horn'"),
+        ([0.0, 0.0], {}, {"how": "median"}, "unknown how='median'"),
+        ([0.0, 0.0], {}, {"seed": -1}, "seed must be"),
+        ([0.0, 0.0], {}, {"how": "most probable", "draws": 0}, "draws must be"),
+    ],
+)
+def test_mistakes(fitted: ao.TableModel, state: Any, given: Any, options: dict[str, Any], message: str) -> None:
+    policy = ao.Policy(fitted, bounds={"left": (-1, 1)})
+    with pytest.raises(ao.UserError, match=message):
+        policy.act(state, given, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"state": ["position", "lihgt"]}, "did you mean 'light'"),
+        ({"state": ["light"]}, "'position' is context"),
+        ({"action": ["light"]}, "'light' is context"),
+        ({"action": ["left", "left"]}, "more than once"),
+        ({"action": "left"}, "list of columns"),
+        ({"action": []}, "needs a state and an action"),
+        ({"state": ["position", "light", "left"], "action": ["left"]}, "both state and action"),
+        ({"bounds": {"lift": (0, 1)}}, "did you mean 'left'"),
+        ({"bounds": {"left": (1, 0)}}, "increase"),
+        ({"bounds": {"left": 1}}, "pair of numbers"),
+        ({"bounds": {"horn": (0, 1)}}, "no number"),
+        ({"bounds": {"gear": (0.2, 0.8)}}, "no whole number"),
+    ],
+)
+def test_policies_that_cannot_be(fitted: ao.TableModel, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ao.UserError, match=message):
+        ao.Policy(fitted, **options)
+
+
+def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:
+    with pytest.raises(ao.UserError, match="which columns are the state"):
+        ao.Policy(gaussian)
+    with pytest.raises(ao.UserError, match="model of a table"):
+        ao.Policy("house.anyorder")
+    assert ao.Policy(gaussian, action=["v3"]).state == ["v0", "v1", "v2"]
