@@ -203,6 +203,10 @@ class HeadBank(nn.Module):
             yield columns, family(features[:, columns, : family.size])
 
     def _by_head(self, features: Tensor, variable: Tensor) -> list[tuple[Tensor, Distribution]]:
+        if len(variable) and bool((variable == variable[0]).all()):  # one variable, as along a chain that rows share
+            alone = self.of(int(variable[0]))
+            here = torch.arange(len(variable), device=variable.device)
+            return [(here, alone(features[:, : alone.size].contiguous()))]
         which = self.assigned[variable]
         parts: list[tuple[Tensor, Distribution]] = []
         for number, head in enumerate(self.distinct):

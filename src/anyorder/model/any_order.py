@@ -268,12 +268,14 @@ class AnyOrderModel(nn.Module):
         if chain.steps == 0:
             return values
         walk = self.network.walk(values, chain)
+        every, padded = torch.arange(len(values), device=values.device), not bool(chain.counted.all())
         for step in range(chain.steps):
             target = chain.order[:, step]
-            row = (target >= 0).nonzero()[:, 0]
-            drawn = choose(walk, row, target[row]).to(values.dtype)
-            values = values.index_put((row, target[row]), drawn)
-            walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0])
+            row = (target >= 0).nonzero()[:, 0] if padded else every
+            asked = target[row] if padded else target
+            drawn = choose(walk, row, asked).to(values.dtype)
+            values = values.index_put((row, asked), drawn)
+            walk.tell(values.gather(1, target.clamp(min=0)[:, None])[:, 0] if padded else drawn)
         return values
 
 

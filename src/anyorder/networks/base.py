@@ -282,15 +282,22 @@ class _MaskWalk(Walk):
         self.chain = chain
         self.known = chain.evidence
         self.values = values.where(self.known, torch.zeros_like(values))
+        self.every = None if bool((chain.order < 0).any()) else torch.arange(len(values), device=values.device)
         self.step = 0
 
     def features(self, rows: Tensor | None = None) -> Tensor:
-        here: Tensor | slice = slice(None) if rows is None else rows
+        here: Tensor | slice = slice(None) if rows is None or len(rows) == len(self.values) else rows
         target = self.chain.order[here, self.step]
         known = without_partner(self.known[here], target, self.network.layout.partners)
         return self.network.at(self.values[here], known, target.clamp(min=0))
 
     def tell(self, value: Tensor) -> None:
+        if self.every is not None:  # no row has ended
+            here = (self.every, self.chain.order[:, self.step])
+            self.values = self.values.index_put(here, value.to(self.values.dtype))
+            self.known = self.known.index_put(here, torch.ones((), dtype=torch.bool, device=self.known.device))
+            self.step += 1
+            return
         now = members(self.chain.order[:, self.step : self.step + 1], self.chain.variables)
         self.values = torch.where(now, value[:, None].to(self.values.dtype), self.values)
         self.known = self.known | now

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import torch
@@ -91,6 +92,7 @@ class ResidualMLP(MaskNetwork):
         column = torch.arange(self.layout.width)
         index = (sizes.cumsum(0) - sizes)[:, None] + column
         self.register_buffer("feature_index", index.where(column < sizes[:, None], int(sizes.sum())), persistent=False)
+        self.starts = [0, *accumulate(self.layout.sizes)]  # of each variable among the flat features
         if self.expert:
             inputs += 2 * int(self.guessed.sum())
             self._prepare_expert(int((levels == 0).sum()))
@@ -237,10 +239,10 @@ class ResidualMLP(MaskNetwork):
             return chosen(self._features(values, known, moments), target)
         hidden, location, deviation = self._hidden(values, known, moments)
         features = hidden.new_zeros(len(target), self.layout.width)
-        for variable in target.unique().tolist():
-            rows = (target == variable).nonzero()[:, 0]
+        for variable in target.unique().tolist() if len(target) > 1 else target.tolist():
+            rows = (target == variable).nonzero()[:, 0] if len(target) > 1 else slice(None)
             size = self.layout.sizes[variable]
-            mine = slice(start := int(self.feature_index[variable, 0]), start + size)
+            mine = slice(start := self.starts[variable], start + size)
             features[rows, :size] = F.linear(hidden[rows], self.leave.weight[mine], self.leave.bias[mine])
         if location is not None and deviation is not None:
             middle, scale = (part.gather(1, target[:, None]) for part in (location, deviation))

@@ -6,6 +6,7 @@ The scale and shift of each layer norm go into the layer behind it, $W(g \odot n
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -30,6 +31,8 @@ class MLPStack(Stack):
 
     def __init__(self, networks: Sequence[ResidualMLP]) -> None:
         self.first, self.count = networks[0], len(networks)
+        self.beyond: tuple[Tensor, Tensor] | None = None
+        self._views: dict[int, MLPStack] = {}
         weight, self.enter_bias = _stacked([one.enter for one in networks])
         reals = int(self.first.guessed.sum()) if self.first.expert else 0
         sizes = [self.first.slots, self.first.layout.variables, reals, reals]
@@ -54,7 +57,14 @@ class MLPStack(Stack):
             self.reals = self.first.real.nonzero()[:, 0]
             guessed = self.first.guessed.nonzero()[:, 0]
             self.spoken = self.first.guessed[self.reals].nonzero()[:, 0]  # which of them the experts speak of
+            self.heard = (~self.first.guessed[self.reals]).nonzero()[:, 0]  # and which are context
             self.number = {variable: number for number, variable in enumerate(guessed.tolist())}
+            if len(self.heard):
+                between = self.covariance[:, self.heard][..., self.spoken]
+                own = self.covariance[:, self.heard][..., self.heard]
+                gain = torch.cholesky_solve(between, torch.linalg.cholesky(own))
+                rest = self.covariance[:, self.spoken][..., self.spoken]
+                self.beyond = gain, rest - between.mT @ gain
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
         hidden, expert = self._hidden(values.expand(self.count, -1, -1), known)
@@ -74,8 +84,24 @@ class MLPStack(Stack):
         return list(parts[0] if len(parts) == 1 else torch.cat(parts, dim=1))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
+        if len(own) == 1:
+            return self._alone(int(own[0]))._at(values[None], known, target)[0]
         rows, where = rows_by_network(own, self.count)
         return self._at(values[rows], known, target).flatten(0, 1)[where]
+
+    def _alone(self, number: int) -> MLPStack:
+        """One of the networks, a view of the same weights."""
+        if number not in self._views:
+            view, only = copy.copy(self), slice(number, number + 1)
+            view.count, view._views = 1, {}
+            for name in ("enter_bias", "enter_rows", "enter_known", "mean", "covariance"):
+                if hasattr(self, name):
+                    setattr(view, name, getattr(self, name)[only])
+            view.trunk = [(_of(rise, only), _of(fall, only)) for rise, fall in self.trunk]
+            view.norm, view.leave = [part[only] for part in self.norm], _of(self.leave, only)
+            view.beyond = None if self.beyond is None else _of(self.beyond, only)
+            self._views[number] = view
+        return self._views[number]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
         first, size = self.first, self.first.layout.sizes[target]
@@ -99,8 +125,7 @@ class MLPStack(Stack):
         expert = None
         if first.expert:
             told = known[self.reals]
-            moments = moments_of_one_set(self.mean, self.covariance, values[..., self.reals], told)
-            location, deviation = expert = moments[0][..., self.spoken], moments[1][..., self.spoken]
+            location, deviation = expert = self._moments(values[..., self.reals], told)
             told = told[self.spoken]
             inputs = torch.cat([inputs, location.to(dtype)], dim=2)
             unsure = deviation.where(~told, 0.0).to(dtype)
@@ -113,6 +138,22 @@ class MLPStack(Stack):
         scale, shift = self.norm
         return F.gelu(torch.addcmul(shift, _normed(hidden), scale)), expert
 
+    def _moments(
+        self, values: Float[Tensor, "networks rows reals"], known: Bool[Tensor, " reals"]
+    ) -> tuple[Float[Tensor, "networks rows spoken"], Float[Tensor, "networks one spoken"]]:
+        """The experts' mean and deviation of every variable that they speak of."""
+        if self.beyond is None or not bool(known[self.heard].all()):
+            location, deviation = moments_of_one_set(self.mean, self.covariance, values, known)
+            return location[..., self.spoken], deviation[..., self.spoken]
+        # What the context says is a product of matrices that are made once; the rest is small.
+        gain, covariance = self.beyond
+        heard = values[..., self.heard].to(self.mean.dtype) - self.mean[:, None, self.heard]
+        start = torch.baddbmm(self.mean[:, None, self.spoken], heard, gain)
+        moved = values[..., self.spoken].to(start.dtype) - start
+        nothing = torch.zeros_like(self.mean[:, self.spoken])
+        location, deviation = moments_of_one_set(nothing, covariance, moved, known[self.spoken])
+        return start + location, deviation
+
 
 def relative_to(
     location: Float[Tensor, "*batch 1"],
@@ -124,6 +165,10 @@ def relative_to(
     """Features that are places and log scales seen from an expert's location and deviation, as they are."""
     features = torch.where(location_features, location + deviation * features, features)
     return torch.where(scale_features, features + deviation.log(), features)
+
+
+def _of(parts: tuple[Tensor, Tensor], only: slice) -> tuple[Tensor, Tensor]:
+    return parts[0][only], parts[1][only]
 
 
 def _normed(hidden: Tensor) -> Tensor:

@@ -17,8 +17,6 @@ in the units of the data and from the same walk as the draws: a log-density wher
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import torch
@@ -31,7 +29,8 @@ from anyorder.model import AnyOrderModel
 from anyorder.model.any_order import Limits
 from anyorder.model.likelihood import usual_orders
 from anyorder.model.sampling import draws, scored_draws, seeded
-from anyorder.query import Query
+from anyorder.protocols import Protocol
+from anyorder.query import Chain, Query
 from anyorder.support.memory import check_room
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Codec, Space
@@ -39,12 +38,26 @@ from anyorder.variables.missingness import indicators_first, present_first
 
 
 def sample(
-    model: AnyOrderModel, values: Float[Tensor, "rows variables"], query: Query, seed: int, limits: Limits | None
+    model: AnyOrderModel,
+    values: Float[Tensor, "rows variables"],
+    query: Query,
+    seed: int,
+    limits: Limits | None,
+    chains: dict[Protocol, Chain] | None = None,
 ) -> NDArray[np.float64]:
-    """A joint draw of what is asked in every row."""
+    """A joint draw of what is asked in every row.
+
+    ``chains``: those of this query that were made before, by protocol; new ones are added.
+    """
+    kept = None if model.schema.pairs or model.protocol.random else chains  # a query in stages has several
 
     def one_by_one(view: AnyOrderModel, now: Tensor, part: Query, generator: torch.Generator) -> Tensor:
-        return view.draw(now, view.chain(part, generator), generator, limits=limits)
+        chain = None if kept is None else kept.get(view.protocol)
+        if chain is None:
+            chain = view.chain(part, generator)
+            if kept is not None:
+                kept[view.protocol] = chain
+        return view.draw(now, chain, generator, limits=limits)
 
     return draws(model, values, query, seed=seed, sampler=one_by_one, orders=usual_orders(model))
 
@@ -114,16 +127,6 @@ def scored(
         slope = model.encoding.codecs[variable].log_slope(drawn[:, variable])
         total = total + np.where(asked[:, variable], slope, 0.0)
     return drawn, total
-
-
-Choice = Callable[[AnyOrderModel, Tensor, Query, int, Limits | None], NDArray[np.float64]]
-
-
-def choice(how: str, count: int) -> Choice:
-    """The function behind one of ``WAYS``."""
-    if how == "mean":
-        return lambda model, values, query, seed, limits: mean(model, values, query, limits)
-    return sample if how == "sample" else partial(most_probable, count=count)
 
 
 WAYS = ("sample", "mean", "most probable")
