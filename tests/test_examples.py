@@ -47,6 +47,7 @@ RESULTS = (
     NextQuestion,
     Coherence,
     Anomalies,
+    ao.Policy,
 )
 ESTIMATORS = (ao.AnyOrderImputer, ao.AnyOrderDensity, ao.AnyOrderClassifier, ao.AnyOrderRegressor)
 BASES = (OneVariable, ShownAnswer, TableEstimator, TablePredictor)

@@ -79,6 +79,15 @@ def test_the_code_of_a_how_to_page_runs(page: Path) -> None:
     assert run(page) < SECONDS
 
 
+@pytest.mark.usefixtures("quick")
+def test_the_policy_of_the_page_on_robots_acts(tmp_path: Path) -> None:
+    """The block before it reads demonstrations, which are not at hand."""
+    page = tmp_path / "robots.md"
+    text = (DOCS / "robots.md").read_text(encoding="utf-8")
+    page.write_text(text[text.index("## Act") : text.index("## The simulated kitchen")], encoding="utf-8")
+    assert run(page) < SECONDS
+
+
 @pytest.mark.data
 @pytest.mark.usefixtures("quick")
 def test_the_tutorial_runs(data_dir: Path) -> None:
