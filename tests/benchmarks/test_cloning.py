@@ -30,12 +30,18 @@ def demonstrations(episodes: int = 40, steps: int = 50) -> pd.DataFrame:
     return frame.assign(episode=np.repeat(np.arange(episodes), steps), step=np.tile(np.arange(steps), episodes))
 
 
-def test_cloning_learns_the_mean_and_leaves_the_noise() -> None:
+def test_cloning_learns_the_mean_and_leaves_the_noise(tmp_path: Path) -> None:
     policy = Cloned.learn(demonstrations(), Schedule(width=32, depth=2, epochs=20, batch=64), seed=0)
     assert policy.held_out == pytest.approx(NOISE**2, rel=0.2)
     grid = np.array([[0.5, -0.5, 2.0], [-1.0, 1.0, 2.0], [0.0, 0.0, 2.0]])
     np.testing.assert_allclose(policy.mean(grid), np.tanh(grid @ WEIGHTS), atol=0.05)
-    np.testing.assert_allclose(policy.act(grid[1]), policy.mean(grid)[1], atol=1e-6)
+    # It reads its own columns of the state, hears nothing of what is given, and is the same once saved and loaded.
+    given = np.array([[np.nan, 0.5]] * 3)
+    np.testing.assert_array_equal(policy.complete(grid, given, range(3), 0)[:, 1], given[:, 1])
+    np.testing.assert_array_equal(policy.complete(grid, given, range(3), 0)[:, 0], policy.mean(grid)[:, 0])
+    policy.save(tmp_path / "clone.safetensors")
+    again = Cloned.load(tmp_path / "clone.safetensors")
+    np.testing.assert_array_equal(again.act(grid, range(3), 0), policy.mean(grid))
     # A column that never moved in the demonstrations is not blown up when it does.
     np.testing.assert_allclose(policy.mean(grid + np.array([0, 0, 0.001])), policy.mean(grid), atol=0.03)
 

@@ -16,7 +16,7 @@ from anyorder.errors import UserError
 import kitchen as simulator
 from demonstrate import drawn_order, write
 from demonstrator import HUMAN, STEP, Arm, Demonstrator, Waypoint
-from episodes import Episode, by_task, mean_and_error, play, tasks_completed
+from episodes import Episode, by_task, mean_and_error, play, play_together
 from kitchen import ACTIONS, STATES, TASKS, Kitchen, missing
 
 # Where a joint of each thing is in MuJoCo's qpos, and beyond which angle (rad) or line (m) it must get.
@@ -176,14 +176,30 @@ def test_episodes_are_counted() -> None:
     assert found.completed == {"microwave": 1}
     stopped = play(Counting(), Always([0, 1]), 5)  # type: ignore[arg-type]
     assert len(stopped.actions) == 2 and stopped.completed == {"microwave": 2}
-    counts = tasks_completed({"one": Always([1] * 3), "none": Always([])}, [0, 1], Counting())  # type: ignore[arg-type, dict-item]
-    assert counts["one"].tolist() == [1, 1] and counts["none"].tolist() == [0, 0]
     assert by_task([found, play(Counting(), Always([]), 0)]) == {  # type: ignore[arg-type]
         "microwave": 0.5,
         "kettle": 0.0,
         "bottom burner": 0.0,
         "light switch": 0.0,
     }
+
+
+class SeedsAndSteps:
+    """Sends in each kitchen a number made of its episode's seed and the step."""
+
+    def act(self, states: np.ndarray, seeds: list[int], step: int) -> np.ndarray:
+        assert len(states) == len(seeds)
+        return np.array([[seed / 10 + step / 100] for seed in seeds])
+
+
+def test_many_episodes_are_played_step_by_step_in_the_kitchens_there_are() -> None:
+    found = play_together([Counting(), Counting()], SeedsAndSteps(), [1, 2, 3])  # type: ignore[list-item, arg-type]
+    assert [one.seed for one in found] == [1, 2, 3]
+    for one in found:
+        assert [float(action[0]) for action in one.actions] == pytest.approx(
+            [one.seed / 10 + n / 100 for n in range(3)]
+        )
+        assert len(one.states) == 4 and float(one.states[0][0]) == one.seed
 
 
 def test_mean_and_error() -> None:
