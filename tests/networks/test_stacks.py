@@ -132,3 +132,28 @@ def test_rows_that_know_the_same_values_get_one_answer(fitted: AnyOrderModel) ->
         many = fitted.features_of(values.expand(5, -1), known.expand(5, -1), 1)
         one = fitted.features_of(values[None], known[None], 1)
     assert torch.equal(many, one.expand(5, -1))
+
+
+@pytest.mark.parametrize("expert", [False, True])
+def test_one_row_and_sets_that_were_asked_before(expert: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of a set, or thrown away with too many others, changes no answer; nor does being one row."""
+    generator = torch.Generator().manual_seed(9)
+    networks_ = mlps(expert)
+    layout, stack = networks_[0].layout, type(networks_[0]).stack(networks_)
+    values = random_values(layout, ROWS, generator)
+    sets = [torch.rand(5, generator=generator) < 0.5 for _ in range(6)]
+    with torch.no_grad():
+        for kept in (1 << 21, 1):
+            monkeypatch.setattr("anyorder.networks.parts.mlp_stack.MOST_KEPT", kept)
+            for known in [*sets, *sets]:
+                target = next(variable for variable in range(5) if not known[variable] or variable == 4)
+                known = known.clone()
+                known[target] = False
+                for number, network in enumerate(networks_):
+                    row = values[number : number + 1]
+                    found = stack.at_own(row, known, target, torch.tensor([number]))
+                    expected = network.at(row, known[None], torch.tensor([target]))
+                    assert torch.allclose(found, expected, atol=1e-5), (number, known)
+                together = stack.at(values, known, target)
+                expected = networks_[1].at(values, known.expand(ROWS, -1), torch.full((ROWS,), target))
+                assert torch.allclose(together[1], expected, atol=1e-5)

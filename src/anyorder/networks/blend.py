@@ -256,7 +256,7 @@ def gate_features(
     """What the gates of every variable are linear in; ``answered``: those that are no context."""
     context = 0
     if answered is not None and len(answered) < known.shape[1]:
-        known, context = known[:, list(answered)], 1
+        known, context = known[:, torch.tensor(answered, device=known.device)], 1
     variables = known.shape[1]
     count = known.sum(dim=1, keepdim=True).double() + context
     features = [count / max(1, variables - 1 + context) - 0.5, 1 / (1 + count)]

@@ -1,13 +1,15 @@
 r"""Residual MLPs of one shape, asked together: one product of matrices a layer for all of them.
 
 The scale and shift of each layer norm go into the layer behind it, $W(g \odot n + b) + c = (W \operatorname{diag} g) n
-+ (Wb + c)$, and the experts share the choice of what is known: one batch of small factors.
++ (Wb + c)$. The experts share the choice of what is known, and whatever follows from it alone (their regressions, how
+sure they are, what the bits add to the first layer) is made once for each set that is asked about.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.gaussian import moments_of_one_set
+from anyorder.networks.gaussian import weights_of_set
 from anyorder.networks.parts.stack import Stack, rows_by_network
 
 if TYPE_CHECKING:
@@ -24,6 +26,21 @@ if TYPE_CHECKING:
 
 Layer = tuple[Float[Tensor, "networks inputs outputs"], Float[Tensor, "networks one outputs"]]
 ROWS_AT_ONCE = 512  # what is between two layers should stay near the processor
+MOST_KEPT = 1 << 21  # numbers that are kept of the sets that were asked about: 16 MB
+
+
+@dataclass(frozen=True)
+class _OfSet:
+    """What follows from which variables are known: what that adds to the first layer, and the experts' regressions."""
+
+    bias: Float[Tensor, "networks one trunk"]
+    index: Int[Tensor, " known"] | None = None  # among the real variables
+    weights: Float[Tensor, "networks known spoken"] | None = None
+    deviation: Float[Tensor, "networks one spoken"] | None = None
+
+    @property
+    def numbers(self) -> int:
+        return self.bias.numel() + (0 if self.weights is None else self.weights.numel())
 
 
 class MLPStack(Stack):
@@ -31,8 +48,9 @@ class MLPStack(Stack):
 
     def __init__(self, networks: Sequence[ResidualMLP]) -> None:
         self.first, self.count = networks[0], len(networks)
-        self.beyond: tuple[Tensor, Tensor] | None = None
+        # Both are only ever added to, or begun anew: threads may share them.
         self._views: dict[int, MLPStack] = {}
+        self._sets: dict[bytes, _OfSet] = {}
         weight, self.enter_bias = _stacked([one.enter for one in networks])
         reals = int(self.first.guessed.sum()) if self.first.expert else 0
         sizes = [self.first.slots, self.first.layout.variables, reals, reals]
@@ -57,14 +75,8 @@ class MLPStack(Stack):
             self.reals = self.first.real.nonzero()[:, 0]
             guessed = self.first.guessed.nonzero()[:, 0]
             self.spoken = self.first.guessed[self.reals].nonzero()[:, 0]  # which of them the experts speak of
-            self.heard = (~self.first.guessed[self.reals]).nonzero()[:, 0]  # and which are context
+            self.middle = self.mean[:, None, self.spoken]
             self.number = {variable: number for number, variable in enumerate(guessed.tolist())}
-            if len(self.heard):
-                between = self.covariance[:, self.heard][..., self.spoken]
-                own = self.covariance[:, self.heard][..., self.heard]
-                gain = torch.cholesky_solve(between, torch.linalg.cholesky(own))
-                rest = self.covariance[:, self.spoken][..., self.spoken]
-                self.beyond = gain, rest - between.mT @ gain
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
         hidden, expert = self._hidden(values.expand(self.count, -1, -1), known)
@@ -93,13 +105,12 @@ class MLPStack(Stack):
         """One of the networks, a view of the same weights."""
         if number not in self._views:
             view, only = copy.copy(self), slice(number, number + 1)
-            view.count, view._views = 1, {}
-            for name in ("enter_bias", "enter_rows", "enter_known", "mean", "covariance"):
+            view.count, view._views, view._sets = 1, {}, {}
+            for name in ("enter_bias", "enter_rows", "enter_known", "mean", "middle", "covariance"):
                 if hasattr(self, name):
                     setattr(view, name, getattr(self, name)[only])
             view.trunk = [(_of(rise, only), _of(fall, only)) for rise, fall in self.trunk]
             view.norm, view.leave = [part[only] for part in self.norm], _of(self.leave, only)
-            view.beyond = None if self.beyond is None else _of(self.beyond, only)
             self._views[number] = view
         return self._views[number]
 
@@ -119,40 +130,42 @@ class MLPStack(Stack):
         self, values: Float[Tensor, "networks rows variables"], known: Bool[Tensor, " variables"]
     ) -> tuple[Float[Tensor, "networks rows trunk"], tuple[Tensor, Tensor] | None]:
         """What the last layer reads, and the experts' location and deviation of every real variable."""
-        first, dtype = self.first, self.enter_rows.dtype
+        first, dtype, of_set = self.first, self.enter_rows.dtype, self._of_set(known)
         values = first.near(values, known)
-        inputs, said = first.entries(values.to(dtype), known), known.to(dtype).expand(self.count, 1, -1)
-        expert = None
-        if first.expert:
-            told = known[self.reals]
-            location, deviation = expert = self._moments(values[..., self.reals], told)
-            told = told[self.spoken]
+        inputs, expert = first.entries(values.to(dtype), known), None
+        if of_set.weights is not None and of_set.deviation is not None:
+            moved = values[..., self.reals].to(self.mean.dtype) - self.mean[:, None]
+            location = torch.baddbmm(self.middle, moved[..., of_set.index], of_set.weights)
+            expert = location, of_set.deviation
             inputs = torch.cat([inputs, location.to(dtype)], dim=2)
-            unsure = deviation.where(~told, 0.0).to(dtype)
-            said = torch.cat([said, unsure], dim=2)
-        bias = torch.baddbmm(self.enter_bias, said, self.enter_known)
-        hidden = torch.baddbmm(bias, inputs, self.enter_rows)
+        hidden = torch.baddbmm(of_set.bias, inputs, self.enter_rows)
         for (rise, rise_bias), (fall, fall_bias) in self.trunk:
             risen = F.gelu(torch.baddbmm(rise_bias, _normed(hidden), rise))
             hidden = hidden + torch.baddbmm(fall_bias, risen, fall)
         scale, shift = self.norm
         return F.gelu(torch.addcmul(shift, _normed(hidden), scale)), expert
 
-    def _moments(
-        self, values: Float[Tensor, "networks rows reals"], known: Bool[Tensor, " reals"]
-    ) -> tuple[Float[Tensor, "networks rows spoken"], Float[Tensor, "networks one spoken"]]:
-        """The experts' mean and deviation of every variable that they speak of."""
-        if self.beyond is None or not bool(known[self.heard].all()):
-            location, deviation = moments_of_one_set(self.mean, self.covariance, values, known)
-            return location[..., self.spoken], deviation[..., self.spoken]
-        # What the context says is a product of matrices that are made once; the rest is small.
-        gain, covariance = self.beyond
-        heard = values[..., self.heard].to(self.mean.dtype) - self.mean[:, None, self.heard]
-        start = torch.baddbmm(self.mean[:, None, self.spoken], heard, gain)
-        moved = values[..., self.spoken].to(start.dtype) - start
-        nothing = torch.zeros_like(self.mean[:, self.spoken])
-        location, deviation = moments_of_one_set(nothing, covariance, moved, known[self.spoken])
-        return start + location, deviation
+    def _of_set(self, known: Bool[Tensor, " variables"]) -> _OfSet:
+        """What follows from which variables are known; kept, since the same sets are asked about again and again."""
+        key = known.cpu().numpy().tobytes()
+        found = self._sets.get(key)
+        if found is None:
+            found = self._made_for(known)
+            if len(self._sets) >= max(1, MOST_KEPT // found.numbers):
+                self._sets.clear()
+            self._sets[key] = found
+        return found
+
+    def _made_for(self, known: Bool[Tensor, " variables"]) -> _OfSet:
+        said = known.to(self.enter_known.dtype).expand(self.count, 1, -1)
+        if not self.first.expert:
+            return _OfSet(torch.baddbmm(self.enter_bias, said, self.enter_known))
+        told = known[self.reals]
+        index, weights, deviation = weights_of_set(self.covariance, told)
+        weights, deviation = weights[..., self.spoken], deviation[..., self.spoken]
+        unsure = deviation.where(~told[self.spoken], 0.0).to(said.dtype)
+        bias = torch.baddbmm(self.enter_bias, torch.cat([said, unsure], dim=2), self.enter_known)
+        return _OfSet(bias, index, weights, deviation)
 
 
 def relative_to(

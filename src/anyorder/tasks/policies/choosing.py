@@ -51,13 +51,13 @@ def sample(
     """
     kept = None if model.schema.pairs or model.protocol.random else chains  # a query in stages has several
 
-    def one_by_one(view: AnyOrderModel, now: Tensor, part: Query, generator: torch.Generator) -> Tensor:
-        chain = None if kept is None else kept.get(view.protocol)
+    def one_by_one(model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
+        chain = None if kept is None else kept.get(model.protocol)
         if chain is None:
-            chain = view.chain(part, generator)
+            chain = model.chain(query, generator)
             if kept is not None:
-                kept[view.protocol] = chain
-        return view.draw(now, chain, generator, limits=limits)
+                kept[model.protocol] = chain
+        return model.draw(values, chain, generator, limits=limits)
 
     return draws(model, values, query, seed=seed, sampler=one_by_one, orders=usual_orders(model))
 

@@ -168,7 +168,7 @@ class Policy:
         table = self._reader.table(state)
         command = self._reader.commands(given, table.index)
         rows = self._reader.many(table, command)
-        for name in command:
+        for name in command.columns.tolist():
             self._check(name, rows)
         plan = self._plan(rows.known)
         query, chosen = plan.query, self._chosen(rows, plan, how, count, seed) if plan.asked else rows.values

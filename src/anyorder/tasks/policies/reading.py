@@ -79,9 +79,9 @@ class Reader:
     def _cells(self, state: Any) -> Sequence[Any]:
         """The cells of one state in the order of its columns; NaN for what is not there."""
         if isinstance(state, pd.Series):
-            cells = {str(name): cell for name, cell in state.items()}
-            self._check_columns(list(cells))
-            return [cells.get(name, np.nan) for name in self.state]
+            by_name = {str(name): cell for name, cell in state.items()}
+            self._check_columns(list(by_name))
+            return [by_name.get(name, np.nan) for name in self.state]
         if isinstance(state, Mapping):
             if len(state) != len(self.state) or any(name not in state for name in self.state):
                 for name in state:
@@ -168,10 +168,11 @@ class Reader:
         """What is given of one action, by name, without what is unknown."""
         if given is None:
             return {}
+        cells: Any = given
         if not isinstance(given, Mapping | pd.Series):
             self._refuse_given(given)
         found: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in cells.items():
             self.check_action(name)
             if not pd.api.types.is_scalar(value):
                 raise UserError(f"given: {name!r} must be one value for one state, got {value!r:.80}")
