@@ -2,10 +2,11 @@
 
     log p(action | state) = sum over t of log p(action_{u_t} | state, action_{u_<t})
 
-along an order u: MAC's canonical one, or a random one in every step (ARDM). Alone it draws all nine numbers (the
-paper's row of full autonomy); beside a person it draws what is not given. Of some joint draws the most probable one is
-done. A column of the state that hardly moves in the demonstrations is left out: it would be standardised like the
-others, and a nudge of another knob would then be far from all that the network has seen.
+along an order u: MAC's canonical one, or a random one in every step (ARDM). Alone it decides all nine numbers (the
+paper's row of full autonomy); beside a person it adds what is not given, given it. What is done is the mean of each of
+the other actions, or the most probable of some joint draws. A column of the state that hardly moves in the
+demonstrations is left out: it would be standardised like the others, and a nudge of another knob would then be far from
+all that the network has seen.
 """
 
 from __future__ import annotations
@@ -78,20 +79,20 @@ class AnyOrder:
     """A learned policy in the kitchen, alone or beside somebody who gives a part of the action."""
 
     def __init__(self, model: ao.TableModel | str | Path, *, draws: int) -> None:
+        """``draws``: of which the most probable is done; 0 for means."""
         self.policy = ao.Policy(ao.load(model) if isinstance(model, str | Path) else model)
-        self.draws = draws
+        self._how: dict[str, Any] = {"how": "most probable", "draws": draws} if draws else {"how": "mean"}
         self._seen = [int(name.removeprefix("state_")) for name in self.policy.state]
 
     def act(self, states: Vectors, seeds: Sequence[int], step: int) -> Vectors:
-        """All nine numbers, drawn."""
+        """All nine numbers."""
         return self.complete(states, np.full((len(states), ACTIONS), np.nan), seeds, step)
 
     def complete(self, states: Vectors, given: Vectors, seeds: Sequence[int], step: int) -> Vectors:
-        """What is given, and the rest drawn given it; NaN is not given."""
+        """What is given, and the rest given it; NaN is not given."""
         own = int(np.random.default_rng([*seeds, step]).integers(2**31))
         commands = pd.DataFrame(given, columns=ACTION_NAMES)
         with warnings.catch_warnings():  # states and commands far from all demonstrations: that is what is tried here
             warnings.simplefilter("ignore", UserWarning)
-            how: dict[str, Any] = {"how": "most probable", "draws": self.draws} if self.draws > 1 else {}
-            actions = self.policy.act(states[:, self._seen], given=commands, seed=own, as_array=True, **how)
+            actions = self.policy.act(states[:, self._seen], given=commands, seed=own, as_array=True, **self._how)
         return np.clip(actions, -1.0, 1.0)

@@ -54,7 +54,7 @@ def main(
     choice: Annotated[str, typer.Option(help="which numbers the operator gives")] = next(iter(CHOICES)),
     least: Annotated[int, typer.Option(help="tasks that the episode must have")] = 3,
     first_seed: int = 0,
-    draws: int = 8,
+    draws: Annotated[int, typer.Option(help="of which the most probable is done; 0: means")] = 0,
     most: Annotated[int, typer.Option(help="episodes to try")] = 50,
     film: Path = Path("docs/images/kitchen.gif"),
     json: Json = None,
