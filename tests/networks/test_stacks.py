@@ -15,7 +15,7 @@ import anyorder as ao
 from anyorder.model import AnyOrderModel
 from anyorder.networks import Network, networks
 from anyorder.networks.blend import BlendNetwork, BlendWalk, OneQuestionWalk
-from anyorder.networks.parts.stack import Apart, Stack, rows_by_network
+from anyorder.networks.parts.stack import ROOM, Apart, Stack, recent, rows_by_network
 from anyorder.query import Query
 from anyorder.testing import mixed_layout, random_values, randomised
 
@@ -132,3 +132,29 @@ def test_rows_that_know_the_same_values_get_one_answer(fitted: AnyOrderModel) ->
         many = fitted.features_of(values.expand(5, -1), known.expand(5, -1), 1)
         one = fitted.features_of(values[None], known[None], 1)
     assert torch.equal(many, one.expand(5, -1))
+
+
+@torch.no_grad()
+def test_a_known_set_that_comes_back_is_answered_for_its_own_values(fitted: AnyOrderModel) -> None:
+    for own, stack in kinds(fitted):
+        layout, generator = own[0].layout, torch.Generator().manual_seed(2)
+        sets = [torch.rand(layout.variables, generator=generator) < 0.5 for _ in range(3)]
+        for known in (*sets, *sets):
+            values = random_values(layout, ROWS, generator)
+            target = int((~known).nonzero()[0, 0]) if not bool(known.all()) else 0
+            for network, block in zip(own, stack.at(values, known, target), strict=True):
+                alone = network.at(values, known.expand(ROWS, -1), torch.full((ROWS,), target))
+                torch.testing.assert_close(block, alone, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_kept_for_known_sets_stays_within_its_room() -> None:
+    made = []
+
+    def make(key: int) -> int:
+        made.append(key)
+        return -key
+
+    few = recent(make, ROOM // 2)
+    assert [few(key) for key in (1, 2, 1, 3, 1, 2)] == [-1, -2, -1, -3, -1, -2]
+    assert made == [1, 2, 3, 2]
+    assert recent(make, 10 * ROOM)(5) == -5

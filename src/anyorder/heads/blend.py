@@ -106,6 +106,10 @@ class Blend(Head):
 
     @property
     def size(self) -> int:
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
         members = (start + head.size for start, head in zip(self.starts, self.members, strict=True))
         return max(*members, *(gate + 1 for gate in self.gates), self.share + 1 if self.sharpness else 0)
 

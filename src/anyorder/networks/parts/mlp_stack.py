@@ -7,6 +7,7 @@ The scale and shift of each layer norm go into the layer behind it, $W(g \odot n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from anyorder.networks.gaussian import moments_of_one_set
-from anyorder.networks.parts.stack import Stack, rows_by_network
+from anyorder.networks.gaussian import regression_of_one_set
+from anyorder.networks.parts.stack import Stack, recent, rows_by_network, set_key, set_of
 
 if TYPE_CHECKING:
     from anyorder.networks.residual_mlp import ResidualMLP
@@ -35,8 +36,9 @@ class MLPStack(Stack):
         sizes = [self.first.slots, self.first.layout.variables, reals, reals]
         # The inputs that differ from row to row: the values, and where the experts expect the others. The rest, the
         # bits and how sure the experts are, depends on what is known alone.
-        entries, bits, location, deviation = weight.split(sizes, dim=1)
-        self.enter_rows, self.enter_known = torch.cat([entries, location], 1), torch.cat([bits, deviation], 1)
+        self.enter_slots, bits, self.enter_location, deviation = weight.split(sizes, dim=1)
+        self.enter_known = torch.cat([bits, deviation], 1)
+        self._known = recent(self._told, weight.nbytes)
         blocks = [one.blocks_of() for one in networks]
         self.trunk = [
             (_stacked([one.rise for one in own], [one.norm for one in own]), _stacked([one.fall for one in own]))
@@ -57,7 +59,7 @@ class MLPStack(Stack):
             self.number = {variable: number for number, variable in enumerate(guessed.tolist())}
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
-        hidden, expert = self._hidden(values.expand(self.count, -1, -1), known)
+        hidden, expert = self._hidden(values[None], self._known(set_key(known)))
         weight, bias = self.leave
         index = self.first.feature_index
         spread = F.pad(torch.baddbmm(bias, hidden, weight), (0, 1)).index_select(2, index.flatten())
@@ -70,16 +72,16 @@ class MLPStack(Stack):
         return list(features)
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
-        parts = [self._at(rows.expand(self.count, -1, -1), known, target) for rows in values.split(ROWS_AT_ONCE, dim=0)]
+        parts = [self._at(rows[None], known, target) for rows in values.split(ROWS_AT_ONCE, dim=0)]
         return list(parts[0] if len(parts) == 1 else torch.cat(parts, dim=1))
 
     def at_own(self, values: Tensor, known: Tensor, target: int, own: Int[Tensor, " batch"]) -> Tensor:
         rows, where = rows_by_network(own, self.count)
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
-    def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
+    def _at(self, values: Float[Tensor, "some rows variables"], known: Tensor, target: int) -> Tensor:
         first, size = self.first, self.first.layout.sizes[target]
-        hidden, expert = self._hidden(values, known)
+        hidden, expert = self._hidden(values, self._known(set_key(known)))
         weight, bias = (part[..., self.starts[target] : self.starts[target] + size] for part in self.leave)
         features = torch.baddbmm(bias, hidden, weight)
         if expert is not None and target in self.number:
@@ -90,28 +92,87 @@ class MLPStack(Stack):
         return F.pad(features, (0, first.layout.width - size))
 
     def _hidden(
-        self, values: Float[Tensor, "networks rows variables"], known: Bool[Tensor, " variables"]
+        self, values: Float[Tensor, "some rows variables"], known: _Known
     ) -> tuple[Float[Tensor, "networks rows trunk"], tuple[Tensor, Tensor] | None]:
-        """What the last layer reads, and the experts' location and deviation of every real variable."""
-        first, dtype = self.first, self.enter_rows.dtype
-        values = first.near(values, known)
-        inputs, said = first.entries(values.to(dtype), known), known.to(dtype).expand(self.count, 1, -1)
-        expert = None
-        if first.expert:
-            told = known[self.reals]
-            moments = moments_of_one_set(self.mean, self.covariance, values[..., self.reals], told)
-            location, deviation = expert = moments[0][..., self.spoken], moments[1][..., self.spoken]
-            told = told[self.spoken]
-            inputs = torch.cat([inputs, location.to(dtype)], dim=2)
-            unsure = deviation.where(~told, 0.0).to(dtype)
-            said = torch.cat([said, unsure], dim=2)
-        bias = torch.baddbmm(self.enter_bias, said, self.enter_known)
-        hidden = torch.baddbmm(bias, inputs, self.enter_rows)
+        """What the last layer reads, and the experts' location and deviation of every variable that they speak of.
+
+        ``values``: rows of each network, or those of all of them.
+        """
+        dtype = self.enter_slots.dtype
+        each = values[..., known.owner].clamp(-known.farthest, known.farthest)
+        entries = each if known.code is None else torch.where(known.plain, each, (each == known.code).to(each.dtype))
+        bias, expert = known.bias, None
+        if known.experts is not None:
+            expert = location, _ = known.experts.moments(values)
+            bias = torch.baddbmm(bias, location.to(dtype), self.enter_location)
+        hidden = torch.baddbmm(bias, entries.to(dtype).expand(self.count, -1, -1), known.enter)
         for (rise, rise_bias), (fall, fall_bias) in self.trunk:
             risen = F.gelu(torch.baddbmm(rise_bias, _normed(hidden), rise))
             hidden = hidden + torch.baddbmm(fall_bias, risen, fall)
         scale, shift = self.norm
         return F.gelu(torch.addcmul(shift, _normed(hidden), scale)), expert
+
+    def _told(self, key: bytes) -> _Known:
+        """What the first layer makes of a known set."""
+        first, dtype = self.first, self.enter_slots.dtype
+        known = set_of(key, self.enter_slots.device)
+        slots = known[first.owner].nonzero()[:, 0]
+        owner, plain = first.owner[slots], first.plain[slots]
+        said, experts = known.to(dtype).expand(self.count, 1, -1), None
+        if first.expert:
+            told = known[self.reals]
+            index, weights, deviation = regression_of_one_set(self.covariance, told)
+            experts = _Experts(
+                reals=self.reals[index],
+                farthest=first.farthest[self.reals[index]],
+                centre=self.mean[:, None, index],
+                weights=weights[..., self.spoken],
+                mean=self.mean[:, None, self.spoken],
+                deviation=deviation[..., self.spoken],
+            )
+            unsure = experts.deviation.where(~told[self.spoken], 0.0)
+            said = torch.cat([said, unsure.to(dtype)], dim=2)
+        return _Known(
+            owner=owner,
+            farthest=first.farthest[owner],
+            plain=plain,
+            code=None if bool(plain.all()) else first.code[slots],
+            enter=self.enter_slots[:, slots],
+            bias=torch.baddbmm(self.enter_bias, said, self.enter_known),
+            experts=experts,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Experts:
+    """Where the experts expect the variables that they speak of: ``weights`` of the known numbers, ``reals``."""
+
+    reals: Int[Tensor, " reals"]
+    farthest: Float[Tensor, " reals"]
+    centre: Float[Tensor, "networks one reals"]
+    weights: Float[Tensor, "networks reals spoken"]
+    mean: Float[Tensor, "networks one spoken"]
+    deviation: Float[Tensor, "networks one spoken"]
+
+    def moments(
+        self, values: Float[Tensor, "some rows variables"]
+    ) -> tuple[Float[Tensor, "networks rows spoken"], Float[Tensor, "networks one spoken"]]:
+        """Their mean and standard deviation of each."""
+        known = values[..., self.reals].clamp(-self.farthest, self.farthest) - self.centre
+        return torch.baddbmm(self.mean, known.to(self.mean.dtype), self.weights), self.deviation
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """A known set: its slots, their part of the first layer, and the bias, in which is all that no value decides."""
+
+    owner: Int[Tensor, " slots"]
+    farthest: Float[Tensor, " slots"]
+    plain: Bool[Tensor, " slots"]
+    code: Tensor | None  # None where every slot is a number
+    enter: Float[Tensor, "networks slots outputs"]
+    bias: Float[Tensor, "networks one outputs"]
+    experts: _Experts | None
 
 
 def relative_to(
