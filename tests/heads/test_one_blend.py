@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -94,6 +95,20 @@ def test_its_quantiles_are_those_of_the_mixture(name: str) -> None:
     torch.testing.assert_close(law.quantile(levels), law.base.quantile(levels), atol=1e-9, rtol=1e-9)
     nothing = law.quantile(torch.tensor([[math.nan]], dtype=torch.float64))
     assert bool(nothing.isnan().all())
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize("function", [torch.exp, torch.square, lambda value: (value > 0.3).double()])
+def test_its_means_are_those_of_the_mixture(name: str, function: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    head = HEADS[name]
+    with torch.no_grad():
+        law = head(features(head))
+    assert isinstance(law, OneBlend)
+    tolerance = 1e-2 if function(torch.tensor(0.4)) == 1 else 1e-7  # a step that no panel ends at
+    for fine in (True, False):
+        torch.testing.assert_close(
+            law.expect(function, fine=fine), law.base.expect(function, fine=fine), atol=tolerance, rtol=tolerance
+        )
 
 
 @torch.no_grad()

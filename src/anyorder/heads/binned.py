@@ -201,10 +201,8 @@ class BinnedDistribution(Distribution):
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         if self.bins.lattice is not None:
             return None
-        tables = torch.zeros(self.bins.count, 2, dtype=torch.float64)
-        for least, most in pairwise([low, *(step for step in steps if low < step < high), high]):
-            points, weights = self.bins.rule_within(least, most)
-            tables += torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
+        points, weights = self.bins.rule_within(low, high, steps)
+        tables = torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
         total, mass = (self.logits.double().softmax(-1) @ tables.to(self.logits.device)).unbind(-1)
         return total, mass
 

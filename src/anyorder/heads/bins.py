@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -54,7 +55,7 @@ class Bins:
     lattice: Lattice | None
     cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
     lost: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
-    rules: dict[tuple[float, float], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
+    rules: dict[tuple[float, ...], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
     shares: dict[tuple[tuple[float, float], ...], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -223,13 +224,23 @@ class Bins:
         nodes, inside, mass = self._between(-REACH, REACH)
         return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
 
-    def rule_within(self, low: float, high: float) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
-        """Points between two model values, and the weight of each under each bin's own distribution; kept."""
-        if (low, high) not in self.rules:
-            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64)).clamp(-REACH, REACH)
-            nodes, inside, _ = self._between(*ends.tolist())
-            self.rules[low, high] = self.warp.inverse(nodes), inside
-        return self.rules[low, high]
+    def rule_within(
+        self, low: float, high: float, steps: tuple[float, ...] = ()
+    ) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
+        """Points between two model values, and the weight of each under each bin's own distribution; kept.
+
+        ``steps``: model values, in any order, across which no function of the points is smooth.
+        """
+        edges = (low, *sorted(step for step in steps if low < step < high), high)
+        if edges not in self.rules:
+            parts = []
+            for pair in pairwise(edges):
+                ends = self.warp.forward(torch.tensor(pair, dtype=torch.float64)).clamp(-REACH, REACH)
+                nodes, inside, _ = self._between(*ends.tolist())
+                parts.append((self.warp.inverse(nodes), inside))
+            points, inside = (torch.cat(own, dim=-1) for own in zip(*parts, strict=True))
+            self.rules[edges] = points, inside
+        return self.rules[edges]
 
     def _between(
         self, low: float, high: float
@@ -298,6 +309,12 @@ class Histogram(Curve):
         below, height, bend, way = self._on_pieces(self.bins.warp.forward_array(points))
         found: NDArray[np.float64] = below + way * (height + bend * way)
         return found
+
+    def rule(
+        self, low: float, high: float, steps: tuple[float, ...] = ()
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        points, inside = self.bins.rule_within(low, high, steps)
+        return points.numpy(), self.probs @ inside.numpy()
 
     def _on_pieces(self, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """What lies below the pieces of these scores, the parabola of the cdf there, and how far along it they are."""
