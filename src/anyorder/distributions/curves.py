@@ -153,9 +153,7 @@ class Components(Curve):
         return found
 
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
-        levels = torch.from_numpy(level)
-        standard = (torch.logit(levels) if self.logistic else torch.special.ndtri(levels)).numpy()
-        each = self.means + self.scales * standard[:, None]
+        each = self.means + self.scales * standard_quantile(level, self.logistic)[:, None]
         return each.min(axis=1), each.max(axis=1)
 
     def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
@@ -300,6 +298,12 @@ def standard_cdf(standard: Numbers, logistic: bool) -> Numbers:
     """The cdf of a standard normal, or of a standard logistic."""
     values = torch.from_numpy(standard)
     return (torch.sigmoid(values) if logistic else torch.special.ndtr(values)).numpy()
+
+
+def standard_quantile(level: Numbers, logistic: bool) -> Numbers:
+    """The inverse of :func:`standard_cdf`."""
+    levels = torch.from_numpy(np.maximum(level, TINY))
+    return (torch.logit(levels) if logistic else torch.special.ndtri(levels)).numpy()
 
 
 def _in_parts(curve: Curve, points: Numbers, size: int) -> tuple[Numbers, Numbers]:

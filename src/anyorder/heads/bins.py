@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -289,6 +290,27 @@ class Pieces:
         # On a piece without length there is no way to go, and nothing to bend.
         rise = np.where(self.lengths > SHORTEST, self.right - self.left, 0.0)
         return np.concatenate([below, self.left, rise / (2 * np.maximum(self.lengths, SHORTEST))], axis=1)
+
+
+def reaching(bins: Bins, probs: Float[np.ndarray, "*batch bins"], levels: Float[np.ndarray, "*batch"]) -> Any:
+    """The points on the line at which cdfs reach these levels, by what each bin holds: roots of parabolas."""
+    pieces = bins.plain
+    total = probs @ pieces.totals
+    piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
+    ends = np.broadcast_to(
+        np.concatenate([np.zeros((*total.shape[:-1], 1)), total], -1), (*levels.shape, total.shape[-1] + 1)
+    )
+    below, reached = (np.take_along_axis(ends, at[..., None], -1)[..., 0] for at in (piece, piece + 1))
+    start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (pieces.left, pieces.right))
+    length = pieces.lengths[piece]
+    # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
+    whole = (start + end) / 2
+    from_below = (levels - below) / length
+    wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
+    wanted = np.minimum(np.maximum(wanted, 0), whole)
+    root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
+    share = (2 * wanted / np.maximum(start + root, NARROWEST)).clip(0, 1)
+    return bins.below(piece, share)
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,6 +158,18 @@ class Curves:
     ends: Pair
     factors: Pair
 
+    @cached_property
+    def sizes(self) -> Places:
+        """How many bins each member with a histogram has."""
+        return np.diff(self.starts, append=len(self.lost))
+
+    @cached_property
+    def places(self) -> Places:
+        """Where in the order of ``numbers`` each member comes; -1 for one that does not count."""
+        found = np.full(len(self.log_weights), -1)
+        found[self.numbers] = np.arange(len(self.numbers))
+        return found
+
     @classmethod
     def of(
         cls,
@@ -217,9 +229,8 @@ class Curves:
         each = np.stack([below, upto - below, first - below, upto - last])
         if self.bins is not None:
             logits = features[self.index] + self.lost
-            sizes = np.diff(self.starts, append=len(logits))
-            probs = np.exp(logits - np.repeat(np.maximum.reduceat(logits, self.starts), sizes))
-            probs = probs / np.repeat(np.add.reduceat(probs, self.starts), sizes)
+            probs = np.exp(logits - np.repeat(np.maximum.reduceat(logits, self.starts), self.sizes))
+            probs = probs / np.repeat(np.add.reduceat(probs, self.starts), self.sizes)
             each = np.concatenate([each, np.add.reduceat(self.held * probs, self.starts, axis=1)], axis=1)
         before, inside, low, high = each
         if inside.min() < LITTLE:
@@ -240,7 +251,7 @@ class Curves:
             means, scales = (np.concatenate([part[at].reshape(-1) for part in parts]) for at in (1, 2))
             found.append(Components(np.concatenate(mixed), means, scales, self.logistic))
         if self.bins is not None:
-            found.append(Histogram(self.bins, probs * np.repeat(shares[len(shares) - len(sizes) :], sizes)))
+            found.append(Histogram(self.bins, probs * np.repeat(shares[len(shares) - len(self.sizes) :], self.sizes)))
         curve: Curve = found[0] if len(found) == 1 else Mixed(found, [1.0] * len(found))
         bounds = float(self.points[0]), float(self.points[-1])
         if bounds != NO_ENDS:

@@ -357,7 +357,7 @@ class OneQuestionWalk(Walk):
             added = self.network.gates_at(known[None], target[:1])
             gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
         member = heads.members_of(asked, len(values), generator, gates)
-        features = values.new_zeros(len(values), max(layout.width for layout in self.network.layout.members))
+        features = np.zeros((len(values), max(layout.width for layout in self.network.layout.members)))
         numbers = member.cpu().numpy()
         for own, stack in self.network.stacks():
             within = np.full(len(self.network.parts), -1)
@@ -367,8 +367,8 @@ class OneQuestionWalk(Walk):
             if len(rows_here):
                 here, which = (torch.from_numpy(part).to(member.device) for part in (rows_here, chosen[rows_here]))
                 found = stack.at_own(values[here], known, asked, which)
-                features[here, : found.shape[1]] = found.to(features.dtype)
-        return heads.sample_members(asked, member, features, generator)
+                features[rows_here, : found.shape[1]] = found.cpu().numpy()
+        return heads.sample_members(asked, member, torch.from_numpy(features).to(values.device), generator)
 
     def _here(self, rows: Tensor | None) -> Tensor:
         return self.values if rows is None else self.values[rows]
