@@ -91,7 +91,8 @@ def log_prob_over(
     top = float(nats.max())
     if top == -math.inf:
         return Estimate(-math.inf)
-    mean, error = (float(part) for part in weighted_mean(particles.weights, np.exp(nats - top)))
+    found = weighted_mean(particles.weights, np.exp(nats - top), paired=particles.paired)
+    mean, error = (float(part) for part in found)
     return Estimate(top + math.log(mean), error / mean, method)
 
 
