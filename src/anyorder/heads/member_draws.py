@@ -116,7 +116,8 @@ def _chosen(held: Numbers, level: Numbers) -> Places:
     # Relative to the rounded total, so that a level just below one stays inside.
     chosen = (total <= level[:, None] * total[:, -1:]).sum(axis=1)
     last = held.shape[1] - 1 - (held[:, ::-1] > 0).argmax(axis=1)
-    return np.minimum(chosen, last)
+    found: Places = np.minimum(chosen, last)
+    return found
 
 
 def _factors(tables: Curves) -> Numbers:

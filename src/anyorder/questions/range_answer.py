@@ -278,7 +278,7 @@ def tabulated(
 def _densest(points: NDArray[np.float64], density: NDArray[np.float64], *, smooth: bool) -> NDArray[np.float64]:
     """The densest of the points, for each row of densities; between them if they are ``smooth``, by a parabola."""
     at = density.argmax(axis=1)
-    found = points[at]
+    found: NDArray[np.float64] = points[at]
     if not smooth:
         return found
     rows = np.flatnonzero((at > 0) & (at < len(points) - 1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import torch
@@ -68,7 +68,8 @@ def recent(make: Callable[P, R], size: int) -> Callable[P, R]:
     Much of an answer depends on which variables are known and on none of their values: the same for the rows of a
     table and for the draws of a question, which come back to the same sets again and again.
     """
-    return lru_cache(maxsize=max(1, min(MOST_KEPT, ROOM // max(size, 1))))(make)
+    kept: Any = lru_cache(maxsize=max(1, min(MOST_KEPT, ROOM // max(size, 1))))(make)
+    return cast(Callable[P, R], kept)
 
 
 class Apart(Stack):
