@@ -70,7 +70,7 @@ def test_ask_under_a_range_says_its_error(normal: str, capsys: pytest.CaptureFix
     assert abs(many["value"] - truth) < 4 * many["standard_error"]
     assert many["method"] == "truncated draws (5000)"
     text = run(capsys, "ask", normal, "price | rooms=4..6").out
-    assert "truncated draws (1000); standard errors of the means: price" in text
+    assert "truncated draws (2000); standard errors of the means: price" in text
     assert "±" in run(capsys, "ask", normal, question).out
 
 

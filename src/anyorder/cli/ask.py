@@ -55,7 +55,7 @@ def ask(
     ] = None,
     given: Given = "",
     plot: Annotated[Path | None, typer.Option(metavar="PICTURE", help="draw the answers (.png, .svg, .pdf)")] = None,
-    draws: Annotated[int | None, typer.Option(min=2, help="draws for an answer with ranges (default: 1000)")] = None,
+    draws: Annotated[int | None, typer.Option(min=2, help="draws for an answer with ranges (default: 2000)")] = None,
     seed: Seed = 0,
     rule: RuleTexts = None,
     together: Annotated[

@@ -144,20 +144,12 @@ def mean_of(terms: Float[np.ndarray, " draws"], method: str) -> Estimate:
 
 
 def weighted_mean(
-    weights: Float[np.ndarray, " draws"], terms: Float[np.ndarray, "draws *shape"], *, paired: bool = False
+    weights: Float[np.ndarray, " draws"], terms: Float[np.ndarray, "draws *shape"]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """sum(w g) / sum(w) and its standard error by the delta method: sqrt(sum(w^2 (g - mean)^2)) / sum(w).
-
-    ``paired``: draws came in strata, two in each, with equal weights; a stratum of terms a and b adds (a - b)^2 to n^2
-    times the variance of the mean. Where the two agree in all strata, a step between two of these may be the reason.
-    """
+    """sum(w g) / sum(w) and its standard error by the delta method: sqrt(sum(w^2 (g - mean)^2)) / sum(w)."""
     share = (weights / weights.sum()).reshape((-1,) + (1,) * (terms.ndim - 1))
     mean = (share * terms).sum(axis=0)
-    if paired:
-        error = np.sqrt(((terms[::2] - terms[1::2]) ** 2).sum(axis=0)) / len(terms)
-        error = np.where(error > 0, error, np.ptp(terms, axis=0) / (2 * len(terms)))
-    else:
-        error = np.sqrt((share**2 * (terms - mean) ** 2).sum(axis=0))
+    error = np.sqrt((share**2 * (terms - mean) ** 2).sum(axis=0))
     same = np.ptp(terms, axis=0) <= 1e-12 * np.abs(terms).max(axis=0)  # terms that agree to rounding are exact
     return mean, np.where(same, 0.0, error)
 

@@ -91,8 +91,7 @@ def log_prob_over(
     top = float(nats.max())
     if top == -math.inf:
         return Estimate(-math.inf)
-    found = weighted_mean(particles.weights, np.exp(nats - top), paired=particles.paired)
-    mean, error = (float(part) for part in found)
+    mean, error = (float(part) for part in weighted_mean(particles.weights, np.exp(nats - top)))
     return Estimate(top + math.log(mean), error / mean, method)
 
 

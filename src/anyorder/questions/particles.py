@@ -7,9 +7,7 @@ $$w = \prod_r P(x_r \in R_r \mid x_e, x_{<r}), \qquad E[w] = P(R \mid e), \qquad
 E[w\, g(x_R)] = P(R \mid e)\, E[g(x_R) \mid e, R],$$
 
 so the mean weight is an unbiased estimate of P(R | e), and answers under R are weighted means. However rare the event,
-every draw lies inside it. With one range variable, all weights are equal and P(R | e) is exact. Answers under it are
-then an integral over one level in (0, 1), which is cut into strata with two draws in each: their mean varies only as
-much as answers differ within a stratum, and the two of a stratum tell how much that is.
+every draw lies inside it. With one range variable, all weights are equal and P(R | e) is exact.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ class Particles:
     values: Float[Tensor, "draws variables"]
     known: Bool[Tensor, " variables"]
     log_weights: Float[Tensor, " draws"]
-    paired: bool = False  # whether the first two are those of one stratum, and so on; their weights are then equal
 
     def __repr__(self) -> str:
         return f"Particles({len(self.values)} weighted draws of {int(self.known.sum())} variables)"
@@ -83,13 +80,10 @@ def ranged_draws(
     generator: torch.Generator,
     *,
     draw_last: bool = True,
-    paired: bool = False,
 ) -> Particles:
     """Each row of ``values`` with the variables of ``regions`` drawn inside them, and the log weights of the rows.
 
-    Without ``draw_last`` the last variable is only weighed: enough for the probability of the event. If ``paired``,
-    rows that all know the same are drawn in strata, where there is one region alone, of a number, for an even number of
-    rows.
+    Without ``draw_last`` the last variable is only weighed: enough for the probability of the event.
     """
     values = values.double()
     log_weights = torch.zeros(len(values), dtype=torch.float64)
@@ -99,9 +93,6 @@ def ranged_draws(
         return Particles(values, known, log_weights)
     out = values.clone()
     views = [model]
-    few = any(model.schema.variables[index].levels for index in regions)  # strata would hold one level alone
-    paired = paired and len(regions) == 1 and not few and len(values) % 2 == 0
-    strata = _strata(len(values), generator) if paired else None
     if len(regions) > 1:  # along the orders of which a likelihood is the mean, some rows each
         views = [along(model, protocol) for protocol in order_protocols(model, usual_orders(model))]
     which = torch.arange(len(values)) % len(views)
@@ -111,16 +102,8 @@ def ranged_draws(
             rows = mine[chunk]
             query = Query(known.expand(len(rows), -1).to(model.device), asked.expand(len(rows), -1).to(model.device))
             chain = view.chain(query, order_generator(model.device, generator))
-            own = None if strata is None else strata[rows]
-            out[rows], log_weights[rows] = _walk(view, values[rows], chain, regions, generator, draw_last, own)
-    return Particles(out, known | asked, log_weights, paired)
-
-
-def _strata(count: int, generator: torch.Generator) -> Float[Tensor, "count two"]:
-    """The stratum of (0, 1) of every draw, where it begins and how long it is: two draws in each, in any order."""
-    half = count // 2
-    start = torch.randperm(half, generator=generator).repeat_interleave(2).double() / half
-    return torch.stack([start, torch.full_like(start, 1 / half)], dim=1)
+            out[rows], log_weights[rows] = _walk(view, values[rows], chain, regions, generator, draw_last)
+    return Particles(out, known | asked, log_weights)
 
 
 @answering
@@ -131,7 +114,6 @@ def _walk(
     regions: Mapping[int, Region],
     generator: torch.Generator,
     draw_last: bool,
-    strata: Float[Tensor, "rows two"] | None = None,
 ) -> tuple[Tensor, Tensor]:
     values = values.clone()
     log_weights = torch.zeros(len(values), dtype=torch.float64)
@@ -153,8 +135,6 @@ def _walk(
             log_weights[rows] += region.log_mass(distribution)
             if draw_last or not last:
                 level = torch.rand(len(rows), generator=generator, dtype=torch.float64)
-                if strata is not None:
-                    level = strata[rows, 0] + strata[rows, 1] * level
                 values[rows, variable] = region.draw(distribution, level)
         if not last:
             walk.tell(values.gather(1, target[:, None])[:, 0].to(model.device))

@@ -49,8 +49,6 @@ class RangedAnswer(Answer):
         The exact conditionals, one a draw, with the weights of the draws.
     method
         How the numbers came about, in words.
-    paired
-        Whether the draws came in strata, two in each.
 
     Examples
     --------
@@ -61,11 +59,8 @@ class RangedAnswer(Answer):
     True
     """
 
-    def __init__(
-        self, variable: Variable, encoding: Encoding, mixture: Weighted, method: str, *, paired: bool = False
-    ) -> None:
+    def __init__(self, variable: Variable, encoding: Encoding, mixture: Weighted, method: str) -> None:
         super().__init__(variable, encoding, mixture)
-        self._paired = paired
         self._mixture = mixture
         self.method = method
 
@@ -113,11 +108,11 @@ class RangedAnswer(Answer):
         each = self._mixture.each(lambda at: self._mixture.members.log_prob(at).double().exp(), _column(points)).numpy()
         each = each * np.exp(self._log_slope(points))[:, None]
         weights = self._weights()
-        counted = np.concatenate([np.ones((1, len(weights))), self._resampled(len(weights))])
-        found = _densest(points, (counted * weights) @ each.T, smooth=not self.discrete)
-        mode, again = np.split(self.decode(found).astype(np.float64), [1])
+        units = self.decode(points).astype(np.float64)
+        draws = np.random.default_rng(0).multinomial(len(weights), np.full(len(weights), 1 / len(weights)), RESAMPLES)
+        again = units[np.argmax((draws * weights) @ each.T, axis=1)]
         method = f"densest of {GRID} points, {self.method}, error by {RESAMPLES} resamples"
-        return Estimate(float(mode[0]), float(again.std()), method)
+        return Estimate(float(units[np.argmax(each @ weights)]), float(again.std()), method)
 
     @answering
     def hdi(self, level: float = 0.9) -> list[Any]:
@@ -181,7 +176,7 @@ class RangedAnswer(Answer):
     @doubted
     def _probs(self) -> dict[Any, float]:
         if self.variable.levels:
-            mean, error = self._averaged(self._by_draw())
+            mean, error = weighted_mean(self._weights(), self._by_draw())
             return self._by_level([self._number(m, e) for m, e in zip(mean.tolist(), error.tolist(), strict=True)])
         found = super()._probs()  # of atoms
         return {atom: self._linear(self._mixture.members.mass_at, self._encode(atom)) for atom in found}
@@ -191,10 +186,10 @@ class RangedAnswer(Answer):
     def entropy(self) -> Estimate:
         if self.variable.levels:
             each = self._by_draw()
-            found = self._averaged(each)[0]
+            found = weighted_mean(self._weights(), each)[0]
             logs = np.log(np.maximum(found, 1e-300))
             # The levels of one draw hang together: dH = -sum log(p) dp, taken draw by draw.
-            _, error = self._averaged(-(each * logs).sum(axis=1))
+            _, error = weighted_mean(self._weights(), -(each * logs).sum(axis=1))
             return self._number(float(-(found * logs).sum()), float(error))
         # The mean surprise at draws of the mixture itself.
         drawn = self._mixture.draws(SURPRISES, torch.Generator().manual_seed(0))
@@ -225,7 +220,7 @@ class RangedAnswer(Answer):
 
     def _linear(self, function: Callable[[torch.Tensor], torch.Tensor], model: NDArray[np.float64]) -> Estimate:
         each = self._mixture.each(function, torch.as_tensor(model)[:, None])[0].numpy()
-        mean, error = self._averaged(each)
+        mean, error = weighted_mean(self._weights(), each)
         return self._number(float(mean), float(error))
 
     def _expected(self, power: int, centre: float = 0.0) -> Estimate:
@@ -233,20 +228,8 @@ class RangedAnswer(Answer):
             return torch.as_tensor((tabulated(self.measure, z.double().numpy()) - centre) ** power)
 
         each = self._mixture.members.expect(in_units).double().numpy()
-        mean, error = self._averaged(each)
+        mean, error = weighted_mean(self._weights(), each)
         return self._number(float(mean), float(error))
-
-    def _resampled(self, count: int) -> NDArray[np.float64]:
-        """How often each draw counts in each of the resamples; of strata, one of the two counts twice."""
-        generator = np.random.default_rng(0)
-        if not self._paired:
-            return generator.multinomial(count, np.full(count, 1 / count), RESAMPLES).astype(np.float64)
-        first = generator.integers(0, 2, (RESAMPLES, count // 2))
-        return 2.0 * np.stack([first, 1 - first], axis=2).reshape(RESAMPLES, count)
-
-    def _averaged(self, each: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The mean over the draws, and its standard error."""
-        return weighted_mean(self._weights(), each, paired=self._paired)
 
     def _weights(self) -> NDArray[np.float64]:
         return np.asarray(self._mixture.weights.numpy())
@@ -272,23 +255,6 @@ def tabulated(
     position = (position - first) * ((TABLE - 1) / (last - first))
     before = position.astype(np.int64).clip(max=TABLE - 2)
     found: NDArray[np.float64] = table[before] + (position - before) * np.diff(table)[before]
-    return found
-
-
-def _densest(points: NDArray[np.float64], density: NDArray[np.float64], *, smooth: bool) -> NDArray[np.float64]:
-    """The densest of the points, for each row of densities; between them if they are ``smooth``, by a parabola."""
-    at = density.argmax(axis=1)
-    found: NDArray[np.float64] = points[at]
-    if not smooth:
-        return found
-    rows = np.flatnonzero((at > 0) & (at < len(points) - 1))
-    before, after = (points[at[rows] + step] - found[rows] for step in (-1, 1))
-    top = density[rows, at[rows]]
-    fall, drop = (top - density[rows, at[rows] + step] for step in (-1, 1))
-    bend = after * fall - before * drop
-    with np.errstate(divide="ignore", invalid="ignore"):
-        moved = (after * after * fall - before * before * drop) / (2 * bend)
-    found[rows] += np.where(np.isfinite(moved), moved, 0.0).clip(before, after)
     return found
 
 

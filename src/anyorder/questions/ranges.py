@@ -37,7 +37,7 @@ from anyorder.questions.rules import Rules
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Space
 
-DRAWS = 1000
+DRAWS = 2000
 MORE = 4  # draws under rules, for every row that is shown
 KERNEL = 0.5  # of the usual width of a kernel density, whose tails would break the rules
 NARROW = 1e-6  # in model units: draws that lie so near are one value
@@ -85,8 +85,7 @@ class Ranged:
     def particles(self) -> Particles:
         """Draws of all range variables, made once."""
         if self._drawn is None:
-            drawn = self._draw(self.regions, self.draws, self.seed, paired=True)
-            self._drawn = drawn.possible(self._said(self.regions))
+            self._drawn = self._draw(self.regions, self.draws, self.seed).possible(self._said(self.regions))
         return self._drawn
 
     def _draw(
@@ -97,7 +96,6 @@ class Ranged:
         *,
         draw_last: bool = True,
         without: int | None = None,
-        paired: bool = False,
     ) -> Particles:
         generator = torch.Generator().manual_seed(seed)
         rows = self.row.expand(count, -1)
@@ -106,7 +104,7 @@ class Ranged:
             known = self.known.expand(count, -1)
             values, told, log_weights = drawn.draws(rows, known, generator, draw_last=draw_last, without=without)
             return Particles(values, told[0], log_weights)
-        return ranged_draws(self.model, rows, self.known, regions, generator, draw_last=draw_last, paired=paired)
+        return ranged_draws(self.model, rows, self.known, regions, generator, draw_last=draw_last)
 
     def answer(self, variable: int) -> Answer:
         """The distribution of one variable; of a range variable itself, its distribution inside the range."""
@@ -117,8 +115,7 @@ class Ranged:
         if own is None:
             particles = self.particles()
             mixture = Weighted(members(self.model, particles, variable), _normal(particles.log_weights))
-            about = schema.variables[variable]
-            return RangedAnswer(about, encoding, mixture, self.method, paired=particles.paired)
+            return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
         others = {index: region for index, region in self.regions.items() if index != variable}
         particles = self._draw(others, self.draws if others or self.ruled else 1, self.seed)
         cut = Cut(members(self.model, particles, variable), own)
@@ -177,8 +174,7 @@ class Ranged:
         if not wanted.keys() & (self.regions.keys() | self.ruled):
             particles = self.particles()
             reached = self._further(particles, wanted, self.seed + 1)
-            each = reached.log_weights.exp().numpy()
-            mean, error = weighted_mean(particles.weights, each, paired=particles.paired)
+            mean, error = weighted_mean(particles.weights, reached.log_weights.exp().numpy())
             return Estimate(float(mean), float(error), self.method)
         return self._inside(wanted)
 
