@@ -47,6 +47,15 @@ def test_its_curve_has_the_cdf_of_the_mixture(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", HEADS)
 @torch.no_grad()
+def test_its_own_cdf_is_that_of_the_mixture(name: str) -> None:
+    law = HEADS[name](features(HEADS[name]))
+    at = torch.tensor([-math.inf, -30.0, -1.3, -1.0, -0.2, 0.4, 1.4, 2.5, 30.0, math.inf], dtype=torch.float64)
+    torch.testing.assert_close(law.cdf(at[:, None]), law.base.cdf(at[:, None]), atol=1e-10, rtol=0)
+    torch.testing.assert_close(law.cdf(at[3]), law.base.cdf(at[3]), atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("name", HEADS)
+@torch.no_grad()
 def test_its_quantiles_are_those_of_the_mixture(name: str) -> None:
     law = HEADS[name](features(HEADS[name]))
     levels = torch.from_numpy(LEVELS)[:, None]

@@ -101,6 +101,14 @@ class OneBlend(Distribution):
             return self.base.quantile(level)
         return self._curve.along(level, self.shape, self.lattice).to(self.features.dtype)
 
+    def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
+        curve = self.curve() if self.lattice is None and not value.requires_grad else None
+        if curve is None:
+            return self.base.cdf(value)
+        at = value.double().expand(np.broadcast_shapes(value.shape, self.shape))
+        reached = curve.cdf(at.cpu().numpy().reshape(-1)).reshape(at.shape)
+        return torch.from_numpy(reached).to(device=value.device, dtype=self.features.dtype)
+
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
         """By the rule of the curve, on a line."""
         curve = self.curve() if fine and self.lattice is None else None
@@ -111,7 +119,6 @@ class OneBlend(Distribution):
 
     log_prob = _of_the_mixture(Distribution.log_prob)
     sample = _of_the_mixture(Distribution.sample)
-    cdf = _of_the_mixture(Distribution.cdf)
     bracket = _of_the_mixture(Distribution.bracket)
     mass_at = _of_the_mixture(Distribution.mass_at)
     log_between = _of_the_mixture(Distribution.log_between)
