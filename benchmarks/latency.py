@@ -55,14 +55,14 @@ def called(code: Path, function: str, *arguments: object) -> str:
 
 
 def cold(code: Path, model: Path, runs: int) -> float:
-    """Median milliseconds of a whole command line."""
+    """Median milliseconds of a whole command line; of a single one, the first, without ``runs``."""
     times = []
     for _ in range(runs + 1):
         began = time.perf_counter()
         command = [sys.executable, "-m", "anyorder", "ask", str(model), QUESTION]
         subprocess.run(command, env=environment(code), capture_output=True, check=True)
         times.append(1000 * (time.perf_counter() - began))
-    return statistics.median(times[1:])
+    return statistics.median(times[1:] or times)
 
 
 def measured(code: Path, model: Path, seconds: float, runs: int) -> dict[str, float]:
@@ -82,23 +82,26 @@ def main(
 ) -> None:
     """Ask alone and beside busy loops, and print the medians and the ratios."""
     record = Record(json, smoke=smoke)
-    if smoke:
-        minutes, seconds, runs = 0.02, 0.0, 1
+    engine, places = "auto", {"alone": 0, "beside a loop": loops}
+    if smoke:  # one network, every question once
+        minutes, seconds, runs, engine = 0.01, 0.0, 0, "neural"
+        places = {"beside a loop": loops}
     codes = {"": ROOT, **({} if against is None else {"before: ": against.resolve()})}
     with tempfile.TemporaryDirectory() as folder:
         models = {label: Path(folder) / f"wine{number}.anyorder" for number, label in enumerate(codes)}
         for label, code in codes.items():
-            called(code, "fit", models[label], minutes)
+            called(code, "fit", models[label], minutes, engine)
         found: dict[str, dict[str, float]] = {}
-        for count in (0, loops):
+        for place, count in places.items():
             with busy(count):
                 for label, code in codes.items():
-                    taken = measured(code, models[label], seconds, runs)
-                    found[f"{label}{'beside a loop' if count else 'alone'}"] = taken
+                    found[f"{label}{place}"] = measured(code, models[label], seconds, runs)
     rows: list[dict[str, Any]] = []
-    for name in found["alone"]:
+    for name in next(iter(found.values())):
         row: dict[str, Any] = {"question": name}
         for place, limit in zip(("alone", "beside a loop"), LIMITS.get(name, (None, None)), strict=True):
+            if place not in places:
+                continue
             row[f"{place} (ms)"] = round(found[place][name], 2)
             row[f"limit {place}"] = "" if limit is None else limit
             if against is not None:

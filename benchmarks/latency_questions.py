@@ -18,13 +18,13 @@ LEVELS = [0.05, 0.5, 0.95]
 GIVEN = {"alcohol": 13.0, "hue": 1.0, "ash": 2.3}
 
 
-def fit(path: str, minutes: str) -> None:
+def fit(path: str, minutes: str, engine: str) -> None:
     """A model of the wines of scikit-learn: 178 rows, 13 numbers and a class."""
     from sklearn.datasets import load_wine
 
     wine = load_wine(as_frame=True)
     frame = wine.data.assign(kind=[str(wine.target_names[code]) for code in wine.target])
-    ao.fit(frame, minutes=float(minutes), seed=0, progress=False).save(path)
+    ao.fit(frame, engine=engine, minutes=float(minutes), seed=0, progress=False).save(path)
 
 
 def summary(answer: Any) -> Any:
@@ -63,7 +63,8 @@ def run(path: str, seconds: str) -> None:
     least = 3 if float(seconds) else 1  # 0 seconds only see that every question is answered
     found = {}
     for name, question in questions(model).items():
-        question()  # the first one makes the tables of trees ready
+        if float(seconds):
+            question()  # the first one makes the tables of trees ready
         times: list[float] = []
         end = time.perf_counter() + float(seconds)
         while len(times) < least or time.perf_counter() < end:

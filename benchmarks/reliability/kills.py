@@ -70,7 +70,7 @@ CONFIG = """components = 3
 network = {name = "residual_mlp", width = 32, blocks = 1}
 [training]
 minutes = 5
-steps = 150
+steps = STEPS
 batch = 64
 validate_every = 10
 validation_queries = 100
@@ -185,26 +185,26 @@ class Arena:
         self.references: dict[str, Reference] = {}
         self.old: dict[str, bytes] = {}
 
-    def prepare(self, commands: list[Command]) -> None:
-        """Inputs and models, and how every command ends when it is left alone."""
+    def prepare(self, commands: list[Command], steps: int) -> None:
+        """Inputs and models of so many steps, and how every command ends when it is left alone."""
         rng = np.random.default_rng(0)
         a = rng.normal(size=300)
         frame = pd.DataFrame({"a": a, "b": a**2 + rng.normal(size=300), "c": np.where(a > 0, "yes", "no")}).round(3)
         frame.to_csv(self.folder / "d.csv", index=False)
         frame.mask(rng.random(frame.shape) < 0.3).to_csv(self.folder / "holes.csv", index=False)
-        (self.folder / "run.toml").write_text(CONFIG, encoding="utf-8")
+        (self.folder / "run.toml").write_text(CONFIG.replace("STEPS", str(steps)), encoding="utf-8")
         for name, seed in (("old", 1), ("new", 2)):
             line = f"fit d.csv --engine neural --config run.toml --seed {seed} -o {name}.anyorder"
             self.expect(self.child(words(line)), 0, name)
         for command in commands:
             with self.on_disk("normal", 0):
-                began, steps = time.monotonic(), self.folder / "steps"
-                self.expect(self.child(partial(counted, command.run, steps)), 0, command.name)
+                began, counts = time.monotonic(), self.folder / "steps"
+                self.expect(self.child(partial(counted, command.run, counts)), 0, command.name)
                 seconds = time.monotonic() - began
                 out = self.folder / command.out
                 digest = self.digest(out) if command.model else hashlib.sha256(out.read_bytes()).hexdigest()
                 self.references[command.name] = Reference(
-                    seconds, int(steps.read_text(encoding="ascii")), out.stat().st_size, digest, self.listing()
+                    seconds, int(counts.read_text(encoding="ascii")), out.stat().st_size, digest, self.listing()
                 )
                 old = self.folder / "old.anyorder"
                 self.old[command.name] = old.read_bytes() if command.model or command.name == "save" else b"old,old\n"
@@ -504,14 +504,15 @@ def main(
     """Kill commands at random moments, look at what they left, and run them again."""
     torch.set_num_threads(1)  # a process with several threads must not be forked
     record = Record(json, smoke=smoke)
-    chosen = [COMMANDS[name] for name in listed(commands, list(COMMANDS))]
+    every = ["fill", "resume"] if smoke else list(COMMANDS)
+    chosen = [COMMANDS[name] for name in listed(commands, every)]
     own = f" --commands {commands}" if commands else ""  # a number means another case where others are chosen from
-    count = 6 if smoke else count
+    count, steps = (3, 30) if smoke else (count, 150)
     print(f"seed {seed}")
     results: list[tuple[Case, Finding]] = []
     with tempfile.TemporaryDirectory(prefix="anyorder-kills-") as folder:
         arena = Arena(Path(folder))
-        arena.prepare(chosen)
+        arena.prepare(chosen, steps)
         until = time.monotonic() + 60 * minutes
         numbers = itertools.count() if only is None else iter([only])
         for number in numbers:

@@ -54,6 +54,25 @@ def test_the_density_is_the_slope_of_the_cdf(name: str) -> None:
         assert found == pytest.approx(float(np.diff(reached)[0]), abs=1e-7)
 
 
+@pytest.mark.parametrize("name", sorted(set(CURVES) - {"logistics"}))
+@pytest.mark.parametrize(("low", "high"), [(-math.inf, math.inf), (-1.3, 0.7), (0.5, math.inf)])
+def test_the_points_of_its_rule_stand_for_the_law(name: str, low: float, high: float) -> None:
+    curve = CURVES[name]
+    rule = curve.rule(low, high, steps=(0.25, -0.4))
+    assert rule is not None
+    points, masses = rule
+    assert ((points >= low - 1e-12) & (points <= high + 1e-12)).all()
+    below, upto = curve.cdf(np.array([max(low, -50.0), min(high, 50.0)]))
+    assert masses.sum() == pytest.approx(upto - below, abs=1e-7)
+    if low < -0.4:  # where a function steps, a panel ends
+        below, upto = curve.cdf(np.array([-0.4, 0.25]))
+        assert masses[(points > -0.4) & (points < 0.25)].sum() == pytest.approx(upto - below, abs=1e-7)
+    levels = (np.arange(200_000) + 0.5) / 200_000
+    draws = curve.quantile(levels)
+    inside = (draws > low) & (draws < high)
+    assert (masses * np.sin(points)).sum() == pytest.approx((np.sin(draws) * inside).mean(), abs=1e-4)
+
+
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("count", [1, 1000])
 def test_quantiles_invert_the_cdf(name: str, count: int) -> None:

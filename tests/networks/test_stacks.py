@@ -15,7 +15,7 @@ import anyorder as ao
 from anyorder.model import AnyOrderModel
 from anyorder.networks import Network, networks
 from anyorder.networks.blend import BlendNetwork, BlendWalk, OneQuestionWalk
-from anyorder.networks.parts.stack import Apart, Stack, rows_by_network
+from anyorder.networks.parts.stack import ROOM, Apart, Stack, recent, rows_by_network
 from anyorder.query import Query
 from anyorder.testing import mixed_layout, random_values, randomised
 
@@ -134,26 +134,27 @@ def test_rows_that_know_the_same_values_get_one_answer(fitted: AnyOrderModel) ->
     assert torch.equal(many, one.expand(5, -1))
 
 
-@pytest.mark.parametrize("expert", [False, True])
-def test_one_row_and_sets_that_were_asked_before(expert: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is kept of a set, or thrown away with too many others, changes no answer; nor does being one row."""
-    generator = torch.Generator().manual_seed(9)
-    networks_ = mlps(expert)
-    layout, stack = networks_[0].layout, type(networks_[0]).stack(networks_)
-    values = random_values(layout, ROWS, generator)
-    sets = [torch.rand(5, generator=generator) < 0.5 for _ in range(6)]
-    with torch.no_grad():
-        for kept in (1 << 21, 1):
-            monkeypatch.setattr("anyorder.networks.parts.mlp_stack.MOST_KEPT", kept)
-            for known in [*sets, *sets]:
-                target = next(variable for variable in range(5) if not known[variable] or variable == 4)
-                known = known.clone()
-                known[target] = False
-                for number, network in enumerate(networks_):
-                    row = values[number : number + 1]
-                    found = stack.at_own(row, known, target, torch.tensor([number]))
-                    expected = network.at(row, known[None], torch.tensor([target]))
-                    assert torch.allclose(found, expected, atol=1e-5), (number, known)
-                together = stack.at(values, known, target)
-                expected = networks_[1].at(values, known.expand(ROWS, -1), torch.full((ROWS,), target))
-                assert torch.allclose(together[1], expected, atol=1e-5)
+@torch.no_grad()
+def test_a_known_set_that_comes_back_is_answered_for_its_own_values(fitted: AnyOrderModel) -> None:
+    for own, stack in kinds(fitted):
+        layout, generator = own[0].layout, torch.Generator().manual_seed(2)
+        sets = [torch.rand(layout.variables, generator=generator) < 0.5 for _ in range(3)]
+        for known in (*sets, *sets):
+            values = random_values(layout, ROWS, generator)
+            target = int((~known).nonzero()[0, 0]) if not bool(known.all()) else 0
+            for network, block in zip(own, stack.at(values, known, target), strict=True):
+                alone = network.at(values, known.expand(ROWS, -1), torch.full((ROWS,), target))
+                torch.testing.assert_close(block, alone, rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_kept_for_known_sets_stays_within_its_room() -> None:
+    made = []
+
+    def make(key: int) -> int:
+        made.append(key)
+        return -key
+
+    few = recent(make, ROOM // 2)
+    assert [few(key) for key in (1, 2, 1, 3, 1, 2)] == [-1, -2, -1, -3, -1, -2]
+    assert made == [1, 2, 3, 2]
+    assert recent(make, 10 * ROOM)(5) == -5

@@ -1,9 +1,10 @@
-r"""One distribution on a line as a curve in NumPy: its cdf and its density at many points, and its quantiles.
+r"""One distribution on a line as a curve in NumPy: its cdf and its density at many points, its quantiles, and means.
 
 A question is answered by a single law, and with few numbers a step of torch costs more than what is computed in it. The
 quantiles of a law, however many, come out of one table of its cdf F and a few Newton steps
 $x - (F(x) - \text{level}) / F'(x)$ from the table's own guess, which never leave a bracket that always shrinks.
-A distribution on a lattice is the curve before it is cut into cells.
+Means of functions are sums over the points of a rule. A distribution on a lattice is the curve before it is cut into
+cells.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anyorder.distributions.quadrature import component_rule, log_normal
 from anyorder.support.roots import inverse_cubic
 from anyorder.variables.lattice import Lattice
 
 Numbers = NDArray[np.float64]
+Steps = tuple[float, ...]
 
 FEWEST, MOST = 65, 2049  # points of a table
 AT_ONCE = 1 << 15  # numbers in one step: what is between two steps should stay near the processor
@@ -46,6 +49,13 @@ class Curve(ABC):
     @abstractmethod
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
         """Points between which the quantiles at levels inside (0, 1) lie."""
+
+    @abstractmethod
+    def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
+        """Points in [low, high], and how much of the law each stands for, for the mean of a function; None without any.
+
+        ``steps``: where the function is not smooth.
+        """
 
     def quantile(self, level: Numbers) -> Numbers:
         """Where the cdf reaches each level; the ends of the line at 0 and 1, NaN where there is no such level."""
@@ -143,10 +153,15 @@ class Components(Curve):
         return found
 
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
-        levels = torch.from_numpy(level)
-        standard = (torch.logit(levels) if self.logistic else torch.special.ndtri(levels)).numpy()
-        each = self.means + self.scales * standard[:, None]
+        each = self.means + self.scales * standard_quantile(level, self.logistic)[:, None]
         return each.min(axis=1), each.max(axis=1)
+
+    def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
+        if self.logistic:
+            return None
+        means, scales = torch.from_numpy(self.means), torch.from_numpy(self.scales)
+        points, masses = component_rule(log_normal, means, scales, (low, high), steps)
+        return points.numpy().reshape(-1), (masses.numpy() * self.weights[:, None]).reshape(-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +187,15 @@ class Mixed(Curve):
         lows, highs = zip(*(part.bracket(level) for part in self.parts), strict=True)
         return np.min(lows, axis=0), np.max(highs, axis=0)
 
+    def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
+        points, masses = [], []
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            if (found := part.rule(low, high, steps)) is None:
+                return None
+            points.append(found[0])
+            masses.append(weight * found[1])
+        return np.concatenate(points), np.concatenate(masses)
+
 
 @dataclass(frozen=True, eq=False)
 class Between(Curve):
@@ -191,6 +215,13 @@ class Between(Curve):
     def bracket(self, level: Numbers) -> tuple[Numbers, Numbers]:
         low, high = self.base.bracket(between(self.below + level * self.mass, TINY, 1 - EPSILON))
         return between(low, self.low, self.high), between(high, self.low, self.high)
+
+    def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
+        low, high = max(low, self.low), min(high, self.high)
+        if not low < high:
+            return np.zeros(0), np.zeros(0)
+        found = self.base.rule(low, high, steps)
+        return None if found is None else (found[0], found[1] / self.mass)
 
     def quantile(self, level: Numbers) -> Numbers:
         value = self.base.quantile(between(self.below + level * self.mass, 0, 1))
@@ -217,9 +248,15 @@ class Reweighed(Curve):
 
     def at(self, points: Numbers) -> tuple[Numbers, Numbers]:
         reached, density = self.base.at(points)
+        return self._counted(reached), density * self._factor(points) / self.total
+
+    def rule(self, low: float, high: float, steps: Steps = ()) -> tuple[Numbers, Numbers] | None:
+        found = self.base.rule(low, high, (*steps, *self.ends))
+        return None if found is None else (found[0], found[1] * self._factor(found[0]) / self.total)
+
+    def _factor(self, points: Numbers) -> Numbers:
         (low, high), (less, more) = self.ends, self.factors
-        factor = np.where(points < low, less, np.where(points > high, more, 1.0))
-        return self._counted(reached), density * factor / self.total
+        return np.where(points < low, less, np.where(points > high, more, 1.0))
 
     def cdf(self, points: Numbers) -> Numbers:
         return self._counted(self.base.cdf(points))
@@ -261,6 +298,12 @@ def standard_cdf(standard: Numbers, logistic: bool) -> Numbers:
     """The cdf of a standard normal, or of a standard logistic."""
     values = torch.from_numpy(standard)
     return (torch.sigmoid(values) if logistic else torch.special.ndtr(values)).numpy()
+
+
+def standard_quantile(level: Numbers, logistic: bool) -> Numbers:
+    """The inverse of :func:`standard_cdf`."""
+    levels = torch.from_numpy(np.maximum(level, TINY))
+    return (torch.logit(levels) if logistic else torch.special.ndtri(levels)).numpy()
 
 
 def _in_parts(curve: Curve, points: Numbers, size: int) -> tuple[Numbers, Numbers]:

@@ -18,6 +18,7 @@ from anyorder.support.legendre import legendre
 
 PANEL_NODES = 4  # of the rule on each panel
 MANY = 1 << 13  # components of a batch, beyond which each has fewer nodes
+HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 AT_ONCE = 1 << 20  # numbers held at once, which bounds the memory, not the result; more would leave the cache
 
 
@@ -88,27 +89,52 @@ def within_components(
     """
     logits, means, log_scales = (part.double() for part in parts)
     fine = logits.numel() <= MANY
-    nodes = PANEL_NODES if fine else PANEL_NODES // 2
-    scales, edges = log_scales.exp(), _edges(4 if fine else 2).to(means.device)
 
     def part(logits: Tensor, means: Tensor, scales: Tensor) -> Tensor:
-        first, last = ((end - means) / scales if math.isfinite(end) else torch.full_like(means, end) for end in ends)
-        breaks = edges.expand(*means.shape, -1)
-        if steps:
-            jumps = (torch.tensor(steps, dtype=means.dtype, device=means.device) - means[..., None]) / scales[..., None]
-            breaks = torch.cat([breaks, jumps.clamp(edges[0], edges[-1])], dim=-1)
-        breaks = breaks.clamp(first[..., None], last[..., None])
-        standard, weights = composite(breaks, count=nodes)
-        share = logits.softmax(-1)[..., None] * weights * log_density(standard).exp()
-        values = function(means[..., None] + scales[..., None] * standard)
-        return torch.stack([(share * values).sum((-2, -1)), share.sum((-2, -1))], dim=-1)
+        points, masses = component_rule(log_density, means, scales, ends, steps, fine=fine)
+        share = logits.softmax(-1)[..., None] * masses
+        return torch.stack([(share * function(points)).sum((-2, -1)), share.sum((-2, -1))], dim=-1)
 
     shape, count = logits.shape[:-1], logits.shape[-1]
-    flat = [tensor.reshape(-1, count) for tensor in (logits, means, scales)]
+    flat = [tensor.reshape(-1, count) for tensor in (logits, means, log_scales.exp())]
+    nodes, edges = _panels(fine)
     size = max(1, AT_ONCE // (nodes * len(edges) * count))
     found = [part(*(tensor[start : start + size] for tensor in flat)) for start in range(0, len(flat[0]), size)]
     total, mass = (torch.cat(found) if found else logits.new_zeros(0, 2)).reshape(*shape, 2).unbind(-1)
     return total, mass
+
+
+def component_rule(
+    log_density: Callable[[Tensor], Tensor],
+    means: Float[Tensor, "*batch components"],
+    scales: Float[Tensor, "*batch components"],
+    ends: tuple[float, float],
+    steps: tuple[float, ...] = (),
+    *,
+    fine: bool = True,
+) -> tuple[Float[Tensor, "*batch components nodes"], Float[Tensor, "*batch components nodes"]]:
+    """The points of :func:`within_components`, and how much of its component each of them stands for."""
+    nodes, edges = _panels(fine)
+    edges = edges.to(means.device)
+    breaks = edges.expand(*means.shape, -1)
+    if steps:
+        jumps = (torch.tensor(steps, dtype=means.dtype, device=means.device) - means[..., None]) / scales[..., None]
+        breaks = torch.cat([breaks, jumps.clamp(edges[0], edges[-1])], dim=-1)
+    if any(math.isfinite(end) for end in ends):
+        first, last = ((end - means) / scales if math.isfinite(end) else torch.full_like(means, end) for end in ends)
+        breaks = breaks.clamp(first[..., None], last[..., None])
+    standard, weights = composite(breaks, count=nodes)
+    return means[..., None] + scales[..., None] * standard, weights * log_density(standard).exp()
+
+
+def log_normal(standard: Tensor) -> Tensor:
+    """The log density of a standard normal."""
+    return -0.5 * standard.square() - HALF_LOG_TWO_PI
+
+
+def _panels(fine: bool) -> tuple[int, Float[Tensor, " edges"]]:
+    """How many nodes a panel has, and the edges of the panels of a component, in its own scales."""
+    return (PANEL_NODES, _edges(4)) if fine else (PANEL_NODES // 2, _edges(2))
 
 
 @functools.cache

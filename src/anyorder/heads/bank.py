@@ -7,7 +7,6 @@ instance, so a pass costs one evaluation per *distinct* head and not one per var
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -166,11 +165,7 @@ class HeadBank(nn.Module):
         generator: torch.Generator | None,
     ) -> Float[Tensor, " draws"]:
         """One draw of a variable by each of these members of its blend, from the member's own features."""
-        out = torch.zeros(len(member), dtype=features.dtype, device=features.device)
-        for rows, law in self._blend(variable).by_member(member, features):
-            drawn = law.sample_within(-math.inf, math.inf, generator)
-            out[rows] = (law.sample(generator) if drawn is None else drawn).to(out.dtype)
-        return out
+        return self._blend(variable).drawn_by(member, features, generator)
 
     def inside(self) -> HeadBank:
         """Where heads are wrapped in compatibilities (:mod:`.compatible`): those inside."""

@@ -31,7 +31,7 @@ from anyorder.distributions.quadrature import composite, in_parts
 from anyorder.distributions.tails import log_normal_between
 from anyorder.errors import UserError
 from anyorder.heads.base import Head
-from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins, Histogram
+from anyorder.heads.bins import HALF_LOG_TWO_PI, NARROWEST, REACH, Bins, Histogram, reaching
 from anyorder.support.checks import inside
 from anyorder.variables.codecs import Space
 from anyorder.variables.lattice import Lattice
@@ -153,26 +153,11 @@ class BinnedDistribution(Distribution):
         return Histogram(self.bins, self._probs().cpu().numpy().reshape(-1))
 
     def _reaching(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        """The point on the line at which the cdf reaches a level: the root of a parabola on its piece."""
-        shape, bins = np.broadcast_shapes(level.shape, self.shape), self.bins.plain
+        """The point on the line at which the cdf reaches a level."""
         # Many small steps, which are quicker in NumPy than in torch.
-        levels, probs = level.expand(shape).cpu().numpy(), self._probs().cpu().numpy()
-        total = probs @ bins.totals
-        piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
-        ends = np.broadcast_to(
-            np.concatenate([np.zeros((*total.shape[:-1], 1)), total], -1), (*shape, total.shape[-1] + 1)
-        )
-        below, reached = (np.take_along_axis(ends, at[..., None], -1)[..., 0] for at in (piece, piece + 1))
-        start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (bins.left, bins.right))
-        length = bins.lengths[piece]
-        # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
-        whole = (start + end) / 2
-        from_below = (levels - below) / length
-        wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
-        wanted = np.minimum(np.maximum(wanted, 0), whole)
-        root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
-        share = (2 * wanted / np.maximum(start + root, NARROWEST)).clip(0, 1)
-        return torch.from_numpy(np.asarray(self.bins.below(piece, share))).to(level.device)
+        levels = level.expand(np.broadcast_shapes(level.shape, self.shape)).cpu().numpy()
+        found = reaching(self.bins, self._probs().cpu().numpy(), levels)
+        return torch.from_numpy(np.asarray(found)).to(level.device)
 
     def nodes(
         self, low: float, high: float
@@ -201,10 +186,8 @@ class BinnedDistribution(Distribution):
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
         if self.bins.lattice is not None:
             return None
-        tables = torch.zeros(self.bins.count, 2, dtype=torch.float64)
-        for least, most in pairwise([low, *(step for step in steps if low < step < high), high]):
-            points, weights = self.bins.rule_within(least, most)
-            tables += torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
+        points, weights = self.bins.rule_within(low, high, steps)
+        tables = torch.stack([(weights * function(points)).sum(dim=1), weights.sum(dim=1)], dim=1)
         total, mass = (self.logits.double().softmax(-1) @ tables.to(self.logits.device)).unbind(-1)
         return total, mass
 

@@ -15,6 +15,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,7 +56,7 @@ class Bins:
     lattice: Lattice | None
     cuts: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
     lost: dict[tuple[float, float], Tensor] = field(default_factory=dict, repr=False)
-    rules: dict[tuple[float, float], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
+    rules: dict[tuple[float, ...], tuple[Tensor, Tensor]] = field(default_factory=dict, repr=False)
     shares: dict[tuple[tuple[float, float], ...], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -223,13 +225,23 @@ class Bins:
         nodes, inside, mass = self._between(-REACH, REACH)
         return self._on_lattice(self.warp.inverse(nodes)), inside / inside.sum(dim=1, keepdim=True), mass
 
-    def rule_within(self, low: float, high: float) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
-        """Points between two model values, and the weight of each under each bin's own distribution; kept."""
-        if (low, high) not in self.rules:
-            ends = self.warp.forward(torch.tensor([low, high], dtype=torch.float64)).clamp(-REACH, REACH)
-            nodes, inside, _ = self._between(*ends.tolist())
-            self.rules[low, high] = self.warp.inverse(nodes), inside
-        return self.rules[low, high]
+    def rule_within(
+        self, low: float, high: float, steps: tuple[float, ...] = ()
+    ) -> tuple[Float[Tensor, " nodes"], Float[Tensor, "bins nodes"]]:
+        """Points between two model values, and the weight of each under each bin's own distribution; kept.
+
+        ``steps``: model values, in any order, across which no function of the points is smooth.
+        """
+        edges = (low, *sorted(step for step in steps if low < step < high), high)
+        if edges not in self.rules:
+            parts = []
+            for pair in pairwise(edges):
+                ends = self.warp.forward(torch.tensor(pair, dtype=torch.float64)).clamp(-REACH, REACH)
+                nodes, inside, _ = self._between(*ends.tolist())
+                parts.append((self.warp.inverse(nodes), inside))
+            points, inside = (torch.cat(own, dim=-1) for own in zip(*parts, strict=True))
+            self.rules[edges] = points, inside
+        return self.rules[edges]
 
     def _between(
         self, low: float, high: float
@@ -280,6 +292,27 @@ class Pieces:
         return np.concatenate([below, self.left, rise / (2 * np.maximum(self.lengths, SHORTEST))], axis=1)
 
 
+def reaching(bins: Bins, probs: Float[np.ndarray, "*batch bins"], levels: Float[np.ndarray, "*batch"]) -> Any:
+    """The points on the line at which cdfs reach these levels, by what each bin holds: roots of parabolas."""
+    pieces = bins.plain
+    total = probs @ pieces.totals
+    piece = (total[..., :-1] < levels[..., None]).sum(axis=-1)
+    ends = np.broadcast_to(
+        np.concatenate([np.zeros((*total.shape[:-1], 1)), total], -1), (*levels.shape, total.shape[-1] + 1)
+    )
+    below, reached = (np.take_along_axis(ends, at[..., None], -1)[..., 0] for at in (piece, piece + 1))
+    start, end = ((probs * side.T[piece]).sum(axis=-1) for side in (pieces.left, pieces.right))
+    length = pieces.lengths[piece]
+    # From the end of (0, 1) that is nearer, so that levels next to it keep their digits.
+    whole = (start + end) / 2
+    from_below = (levels - below) / length
+    wanted = np.where(levels < 0.5, from_below, whole - (reached - levels) / length)
+    wanted = np.minimum(np.maximum(wanted, 0), whole)
+    root = np.sqrt(np.maximum(start * start + 2 * (end - start) * wanted, 0))
+    share = (2 * wanted / np.maximum(start + root, NARROWEST)).clip(0, 1)
+    return bins.below(piece, share)
+
+
 @dataclass(frozen=True, eq=False)
 class Histogram(Curve):
     """A histogram by what each of its bins holds."""
@@ -298,6 +331,12 @@ class Histogram(Curve):
         below, height, bend, way = self._on_pieces(self.bins.warp.forward_array(points))
         found: NDArray[np.float64] = below + way * (height + bend * way)
         return found
+
+    def rule(
+        self, low: float, high: float, steps: tuple[float, ...] = ()
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        points, inside = self.bins.rule_within(low, high, steps)
+        return points.numpy(), self.probs @ inside.numpy()
 
     def _on_pieces(self, score: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
         """What lies below the pieces of these scores, the parabola of the cdf there, and how far along it they are."""

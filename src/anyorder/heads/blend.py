@@ -35,6 +35,7 @@ from anyorder.heads.beyond import BeyondDistribution, total
 from anyorder.heads.blended import BlendDistribution
 from anyorder.heads.bounded import BoundedDistribution
 from anyorder.heads.categorical import CategoricalDistribution
+from anyorder.heads.member_draws import draws_by_member
 from anyorder.heads.merging import Joins, folded, of_one_shape, rows_together
 from anyorder.heads.one_blend import NO_ENDS, NO_FACTORS, Curves, OneBlend
 from anyorder.support.checks import inside, whole
@@ -106,6 +107,10 @@ class Blend(Head):
 
     @property
     def size(self) -> int:
+        return self._size
+
+    @cached_property
+    def _size(self) -> int:
         members = (start + head.size for start, head in zip(self.starts, self.members, strict=True))
         return max(*members, *(gate + 1 for gate in self.gates), self.share + 1 if self.sharpness else 0)
 
@@ -265,6 +270,27 @@ class Blend(Head):
 
     def _around(self, law: Distribution) -> Distribution:
         return BeyondDistribution.around(law, self._ends, self._factors) if self.beyond else law
+
+    @torch.no_grad()
+    def drawn_by(
+        self,
+        member: Int[Tensor, " rows"],
+        features: Float[Tensor, "rows features"],
+        generator: torch.Generator | None,
+    ) -> Float[Tensor, " rows"]:
+        """A draw by the member named in each row, from features that begin with its own."""
+        if len(member) and self._curves is not None and features.device.type == "cpu":
+            levels = torch.rand(2, len(member), generator=generator, dtype=torch.float64).numpy()
+            found = draws_by_member(self._curves, member.numpy(), features.double().numpy(), levels)
+            if found is not None:
+                line = torch.from_numpy(found)
+                lattice = self.members[0].points
+                return (line if lattice is None else lattice.nearest(line)).to(features.dtype)
+        out = torch.zeros(len(member), dtype=features.dtype, device=features.device)
+        for rows, law in self.by_member(member, features):
+            drawn = law.sample_within(-math.inf, math.inf, generator)
+            out[rows] = (law.sample(generator) if drawn is None else drawn).to(out.dtype)
+        return out
 
     def by_member(
         self, member: Int[Tensor, " rows"], features: Float[Tensor, "rows features"]

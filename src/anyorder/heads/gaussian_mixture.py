@@ -17,12 +17,18 @@ from torch import Tensor
 
 from anyorder.distributions.base import End
 from anyorder.distributions.curves import Curve
-from anyorder.distributions.quadrature import by_component, in_parts, panels, within_components
+from anyorder.distributions.quadrature import (
+    HALF_LOG_TWO_PI,
+    by_component,
+    in_parts,
+    log_normal,
+    panels,
+    within_components,
+)
 from anyorder.distributions.tails import finite, log_normal_between, log_normal_beyond
 from anyorder.heads._mixture import LineMixture, MixtureHead, by_lower_tail, components_of, draw
 from anyorder.support.roots import increasing_root
 
-HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 # The standard normal at the middle of sixteen equally probable parts.
 NORMAL_NODES = tuple(torch.special.ndtri((torch.arange(16, dtype=torch.float64) + 0.5) / 16).tolist())
 BREAKS = (-9.0, -5.0, -3.0, -1.5, 0.0, 1.5, 3.0, 5.0, 9.0)  # panel edges of each component, in its own scales
@@ -127,7 +133,7 @@ class GaussianMixtureDistribution(LineMixture):
         self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         parts = (self.logits, self.means, self.log_scales)
-        return within_components(function, _log_normal, parts, (low, high), steps)
+        return within_components(function, log_normal, parts, (low, high), steps)
 
     def entropy(self) -> Float[Tensor, "*batch"]:
         """By quadrature in float64 on panels that follow every component; the error is below 1e-5 nats."""
@@ -147,10 +153,6 @@ class GaussianMixtureDistribution(LineMixture):
         cost = 4 * len(BREAKS) * self.logits.shape[-1] ** 2
         parts = (self.logits.double(), self.means.double(), self.log_scales.double())
         return in_parts(part, cost, *parts)
-
-
-def _log_normal(standard: Tensor) -> Tensor:
-    return -0.5 * standard.square() - HALF_LOG_TWO_PI
 
 
 @dataclass(eq=False)

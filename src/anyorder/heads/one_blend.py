@@ -1,9 +1,9 @@
-r"""The law of a blend for one question: quantiles along its curve in NumPy, everything else by the mixture itself.
+r"""The law of a blend for one question: quantiles and means along its curve in NumPy, all else by the mixture itself.
 
 A question has one row, and its mixture a few dozen numbers: to make it takes many small steps, which cost far more in
-torch than what is computed in them. Most questions are for quantiles. For those the mixture is made at once, as a
-curve (:mod:`anyorder.distributions.curves`). With $c_m$ the cdf of what member $m$ says without its bounds $[l, h]$,
-and $A_m$, $B_m$ its shares of $M_m = c_m(h) - c_m(l)$ beyond the ends,
+torch than what is computed in them. Most questions are for quantiles and means. For those the mixture is made at once,
+as a curve (:mod:`anyorder.distributions.curves`). With $c_m$ the cdf of what member $m$ says without its bounds
+$[l, h]$, and $A_m$, $B_m$ its shares of $M_m = c_m(h) - c_m(l)$ beyond the ends,
 
 $$p(x) = f(x) \sum_m \frac{w_m}{Z_m M_m}\, c_m'(x) \Big/ \sum_m \frac{w_m}{Z_m}, \qquad
 Z_m = 1 + (f_- - 1) A_m + (f_+ - 1) B_m,$$
@@ -18,14 +18,15 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.distributions.base import Distribution, End
+from anyorder.distributions.base import Distribution
 from anyorder.distributions.curves import Between, Components, Curve, Mixed, Reweighed, standard_cdf
 from anyorder.heads._mixture import MixtureHead
 from anyorder.heads.base import Head
@@ -41,7 +42,19 @@ Places = NDArray[np.int64]
 Pair = tuple[float, float]
 
 NO_ENDS, NO_FACTORS = (-math.inf, math.inf), (1.0, 1.0)
+Method = TypeVar("Method", bound=Callable[..., Any])
 CURVED = (GaussianMixture, DiscretizedLogisticMixture)
+
+
+def _of_the_mixture(method: Method) -> Method:
+    """A method that the mixture answers."""
+    name = method.__name__
+
+    def handed_on(self: OneBlend, *args: Any, **options: Any) -> Any:
+        return getattr(self.base, name)(*args, **options)
+
+    handed_on.__name__, handed_on.__doc__ = name, method.__doc__
+    return cast(Method, handed_on)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +69,16 @@ class OneBlend(Distribution):
     @property
     def base(self) -> Distribution:
         """The mixture."""
-        # It is kept only where no gradient could be lost with it.
-        return self.whole() if torch.is_grad_enabled() else self._kept
+        return self.whole() if self._traced else self._kept
 
     @cached_property
     def _kept(self) -> Distribution:
         return self.whole()
+
+    @property
+    def _traced(self) -> bool:
+        """Whether a gradient could be lost with what is kept."""
+        return torch.is_grad_enabled() and self.features.requires_grad
 
     @property
     def discrete(self) -> bool:
@@ -76,7 +93,7 @@ class OneBlend(Distribution):
         return self.curves.curve(self.features.detach().double().numpy().reshape(-1))
 
     def curve(self) -> Curve | None:
-        return None if torch.is_grad_enabled() else self._curve
+        return None if self._traced else self._curve
 
     @torch.no_grad()
     def quantile(self, level: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
@@ -84,62 +101,37 @@ class OneBlend(Distribution):
             return self.base.quantile(level)
         return self._curve.along(level, self.shape, self.lattice).to(self.features.dtype)
 
-    def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self.base.log_prob(value)
-
-    def sample(self, generator: torch.Generator | None = None) -> Float[Tensor, "*batch"]:
-        return self.base.sample(generator)
-
     def cdf(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self.base.cdf(value)
-
-    def bracket(self, level: Float[Tensor, "*batch"]) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
-        return self.base.bracket(level)
-
-    def mass_at(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self.base.mass_at(value)
-
-    def log_between(self, low: Float[Tensor, "*batch"], high: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
-        return self.base.log_between(low, high)
-
-    def outside(self, low: float, high: float) -> Float[Tensor, "two *batch"]:
-        return self.base.outside(low, high)
-
-    def log_within(self, low: float, high: float) -> Float[Tensor, "*batch"] | None:
-        return self.base.log_within(low, high)
-
-    def nodes(
-        self, low: float, high: float
-    ) -> tuple[Float[Tensor, "*batch nodes"], Float[Tensor, "*batch nodes"]] | None:
-        return self.base.nodes(low, high)
-
-    def expect_within(
-        self, function: Callable[[Tensor], Tensor], low: float, high: float, steps: tuple[float, ...] = ()
-    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]] | None:
-        return self.base.expect_within(function, low, high, steps)
-
-    def sample_within(
-        self, low: End, high: End, generator: torch.Generator | None = None
-    ) -> Float[Tensor, "*batch"] | None:
-        return self.base.sample_within(low, high, generator)
-
-    def rows(self, index: Int[Tensor, " some"]) -> Distribution:
-        return self.base.rows(index)
-
-    def pieces(self) -> tuple[list[tuple[Tensor, Distribution]], list[tuple[Tensor, float]]]:
-        return self.base.pieces()
-
-    def mean(self) -> Float[Tensor, "*batch"]:
-        return self.base.mean()
+        curve = self.curve() if self.lattice is None and not value.requires_grad else None
+        if curve is None:
+            return self.base.cdf(value)
+        at = value.double().expand(np.broadcast_shapes(value.shape, self.shape))
+        reached = curve.cdf(at.cpu().numpy().reshape(-1)).reshape(at.shape)
+        return torch.from_numpy(reached).to(device=value.device, dtype=self.features.dtype)
 
     def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Float[Tensor, "*batch"]:
-        return self.base.expect(function, fine=fine)
+        """By the rule of the curve, on a line."""
+        curve = self.curve() if fine and self.lattice is None else None
+        if curve is None or (rule := curve.rule(-math.inf, math.inf)) is None:
+            return self.base.expect(function, fine=fine)
+        points, masses = (torch.from_numpy(part) for part in rule)
+        return ((masses * function(points)).sum() / masses.sum()).expand(self.shape)
 
-    def tempered(self, temperature: float) -> Distribution:
-        return self.base.tempered(temperature)
-
-    def entropy(self) -> Float[Tensor, "*batch"]:
-        return self.base.entropy()
+    log_prob = _of_the_mixture(Distribution.log_prob)
+    sample = _of_the_mixture(Distribution.sample)
+    bracket = _of_the_mixture(Distribution.bracket)
+    mass_at = _of_the_mixture(Distribution.mass_at)
+    log_between = _of_the_mixture(Distribution.log_between)
+    outside = _of_the_mixture(Distribution.outside)
+    log_within = _of_the_mixture(Distribution.log_within)
+    nodes = _of_the_mixture(Distribution.nodes)
+    expect_within = _of_the_mixture(Distribution.expect_within)
+    sample_within = _of_the_mixture(Distribution.sample_within)
+    rows = _of_the_mixture(Distribution.rows)
+    pieces = _of_the_mixture(Distribution.pieces)
+    mean = _of_the_mixture(Distribution.mean)
+    tempered = _of_the_mixture(Distribution.tempered)
+    entropy = _of_the_mixture(Distribution.entropy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +164,18 @@ class Curves:
     bins: Bins | None
     ends: Pair
     factors: Pair
+
+    @cached_property
+    def sizes(self) -> Places:
+        """How many bins each member with a histogram has."""
+        return np.diff(self.starts, append=len(self.lost))
+
+    @cached_property
+    def places(self) -> Places:
+        """Where in the order of ``numbers`` each member comes; -1 for one that does not count."""
+        found = np.full(len(self.log_weights), -1)
+        found[self.numbers] = np.arange(len(self.numbers))
+        return found
 
     @classmethod
     def of(
@@ -232,9 +236,8 @@ class Curves:
         each = np.stack([below, upto - below, first - below, upto - last])
         if self.bins is not None:
             logits = features[self.index] + self.lost
-            sizes = np.diff(self.starts, append=len(logits))
-            probs = np.exp(logits - np.repeat(np.maximum.reduceat(logits, self.starts), sizes))
-            probs = probs / np.repeat(np.add.reduceat(probs, self.starts), sizes)
+            probs = np.exp(logits - np.repeat(np.maximum.reduceat(logits, self.starts), self.sizes))
+            probs = probs / np.repeat(np.add.reduceat(probs, self.starts), self.sizes)
             each = np.concatenate([each, np.add.reduceat(self.held * probs, self.starts, axis=1)], axis=1)
         before, inside, low, high = each
         if inside.min() < LITTLE:
@@ -255,7 +258,7 @@ class Curves:
             means, scales = (np.concatenate([part[at].reshape(-1) for part in parts]) for at in (1, 2))
             found.append(Components(np.concatenate(mixed), means, scales, self.logistic))
         if self.bins is not None:
-            found.append(Histogram(self.bins, probs * np.repeat(shares[len(shares) - len(sizes) :], sizes)))
+            found.append(Histogram(self.bins, probs * np.repeat(shares[len(shares) - len(self.sizes) :], self.sizes)))
         curve: Curve = found[0] if len(found) == 1 else Mixed(found, [1.0] * len(found))
         bounds = float(self.points[0]), float(self.points[-1])
         if bounds != NO_ENDS:

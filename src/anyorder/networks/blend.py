@@ -77,6 +77,7 @@ class BlendNetwork(Network):
             pairs = zip(self.members, self.layout.members, strict=True)
             trained = [networks.build(member["network"], layout=layout) for member, layout in pairs]
         self.parts = nn.ModuleList(trained)
+        self._reads_order = any(part.reads_order for part in trained)
         self.gates = whole("gates", self.gates, 0, MOST_GATES)
         if sum(layout.width for layout in self.layout.members) + self.gates < self.layout.width:
             raise UserError("the heads of a blend read more features than its members and gates have")
@@ -165,7 +166,7 @@ class BlendNetwork(Network):
 
     def _of_one_set(self, known: Bool[Tensor, "batch variables"]) -> bool:
         """Whether stacks can answer: all rows know the same, and no member reads an order or wants a gradient."""
-        if torch.is_grad_enabled() or self.training or any(part.reads_order for part in self._parts):
+        if torch.is_grad_enabled() or self.training or self._reads_order:
             return False
         return len(known) == 1 or (len(known) > 1 and bool((known == known[0]).all()))
 
@@ -193,9 +194,9 @@ class BlendNetwork(Network):
             # Draws that have only begun still know the same values, too: one answer is that of all.
             rows = here[:1] if len(here) > 1 and bool((here == here[0]).all()) else here
             found = self._in_turn([(own, stack.at(rows, known[0], asked)) for own, stack in self.stacks()])
-            blocks = found if len(rows) == len(values) else [block.expand(len(values), -1) for block in found]
-        else:
-            blocks = [part.at(values, known, target, prefix) for part in self._parts]
+            gates = self.gates_at(known[:1], target[:1]).expand(len(rows), -1)
+            return self._joined([*found, gates]).expand(len(values), -1)
+        blocks = [part.at(values, known, target, prefix) for part in self._parts]
         return self._joined([*blocks, self.gates_at(known, target)])
 
     def _in_turn(self, found: list[tuple[list[int], list[Tensor]]]) -> list[Tensor]:
@@ -356,7 +357,7 @@ class OneQuestionWalk(Walk):
             added = self.network.gates_at(known[None], target[:1])
             gates = torch.nn.functional.pad(added, (self.network.layout.width - added.shape[1], 0))
         member = heads.members_of(asked, len(values), generator, gates)
-        features = values.new_zeros(len(values), max(layout.width for layout in self.network.layout.members))
+        features = np.zeros((len(values), max(layout.width for layout in self.network.layout.members)))
         numbers = member.cpu().numpy()
         for own, stack in self.network.stacks():
             within = np.full(len(self.network.parts), -1)
@@ -366,8 +367,8 @@ class OneQuestionWalk(Walk):
             if len(rows_here):
                 here, which = (torch.from_numpy(part).to(member.device) for part in (rows_here, chosen[rows_here]))
                 found = stack.at_own(values[here], known, asked, which)
-                features[here, : found.shape[1]] = found.to(features.dtype)
-        return heads.sample_members(asked, member, features, generator)
+                features[rows_here, : found.shape[1]] = found.cpu().numpy()
+        return heads.sample_members(asked, member, torch.from_numpy(features).to(values.device), generator)
 
     def _here(self, rows: Tensor | None) -> Tensor:
         return self.values if rows is None else self.values[rows]

@@ -80,15 +80,15 @@ def moments_of_one_set(
     known: Bool[Tensor, " variables"],
 ) -> tuple[Float[Tensor, "networks batch variables"], Float[Tensor, "networks one variables"]]:
     """Mean and standard deviation of every variable under several Gaussians, for rows that know the same."""
-    index, weights, deviation = weights_of_set(covariance, known)
+    index, weights, deviation = regression_of_one_set(covariance, known)
     location = torch.baddbmm(mean[:, None], (values.to(mean.dtype) - mean[:, None])[..., index], weights)
     return location, deviation
 
 
-def weights_of_set(
+def regression_of_one_set(
     covariance: Float[Tensor, "networks variables variables"], known: Bool[Tensor, " variables"]
 ) -> tuple[Int[Tensor, " known"], Float[Tensor, "networks known variables"], Float[Tensor, "networks one variables"]]:
-    """Which variables are known, their weights in the mean of every variable, and the deviation around that mean."""
+    """What is known, the weights with which it says where every variable lies, and their standard deviations."""
     index = known.nonzero()[:, 0]
     right = covariance[:, index]
     weights = torch.cholesky_solve(right, torch.linalg.cholesky_ex(right[..., index]).L)

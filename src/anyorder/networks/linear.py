@@ -30,6 +30,7 @@ from anyorder.errors import UserError
 from anyorder.networks.base import MaskNetwork, Network
 from anyorder.networks.gaussian import check_covariance
 from anyorder.networks.parts.line_answers import LineAnswers
+from anyorder.networks.parts.line_inputs import LineInputs
 from anyorder.networks.parts.line_stack import LineStack
 from anyorder.networks.parts.predictors import predictor_moments
 from anyorder.networks.parts.stack import Apart, Stack
@@ -230,41 +231,24 @@ class LinearNetwork(MaskNetwork):
         return tuple(told.tolist())
 
     def inputs(
-        self,
-        values: Float[Tensor, "*batch variables"],
-        known: Bool[Tensor, "*batch variables"],
-        low: Float[Tensor, "*batch variables"] | None = None,
-        high: Float[Tensor, "*batch variables"] | None = None,
+        self, values: Float[Tensor, "*batch variables"], known: Bool[Tensor, "*batch variables"]
     ) -> tuple[Float[Tensor, "*batch inputs"], Bool[Tensor, "*batch inputs"]]:
-        """What the predictors are linear in, and which of it is known; anything where it is not.
+        """What the predictors are linear in, and which of it is known; anything where it is not."""
+        every = torch.arange(len(self.owner), device=self.owner.device)
+        counted = self._counted(known)
+        read = LineInputs.of(self, every, self.low, self.high).read(values.where(counted, 0.0))
+        return read, counted[..., self.owner]
 
-        Beside a value it says nothing more that it was missing, and no row has shown both: only the value counts.
-        ``low`` and ``high``: the ends of what was seen, if not its own.
-        """
-        low, high = self.low if low is None else low, self.high if high is None else high
+    def known_inputs(self, known: Bool[Tensor, "*batch variables"]) -> Bool[Tensor, "*batch inputs"]:
+        """Which inputs are known where these variables are."""
+        return self._counted(known)[..., self.owner]
+
+    def _counted(self, known: Bool[Tensor, "*batch variables"]) -> Bool[Tensor, "*batch variables"]:
+        """Beside a value it says nothing more that it was missing, and no row has shown both: only the value counts."""
         for indicator, column in self._indicators:
             known = known.clone()
             known[..., indicator] &= ~known[..., column]
-        values = values.double().where(known, 0.0)
-        values = torch.where(self.real, values.clamp(low, high), values)
-        own = values[..., self.owner]
-        # In single precision, so that an atom is found again however it was rounded on the way.
-        marked = (own.float() == self.mark.float()).double()
-        inputs = torch.where(self.mark.isnan(), own, marked)
-        if self.unbent:
-            inputs[..., self.in_units] = self._in_units(values[..., self.unbent])
-        return inputs, known[..., self.owner]
-
-    def _in_units(self, values: Float[Tensor, "*batch unbent"]) -> Float[Tensor, "*batch unbent"]:
-        """Numbers in model units bent back to those of the data, on lines between the knots."""
-        model, data = self.bend.unbind(dim=1)
-        model = model.contiguous()
-        flat = values.reshape(-1, len(self.unbent)).T.contiguous()
-        right = torch.searchsorted(model, flat).clamp(1, self.knots - 1)
-        ends = [knots.gather(1, right - left) for knots in (model, data) for left in (1, 0)]
-        width = ends[1] - ends[0]
-        share = torch.where(width > 0, (flat - ends[0]) / width, 0.0).clamp(0, 1)
-        return torch.lerp(ends[2], ends[3], share).T.reshape(values.shape)
+        return known
 
     def predictors_of(self, variable: int) -> Int[Tensor, " some"]:
         """The predictors of one variable."""
@@ -279,7 +263,8 @@ class LinearNetwork(MaskNetwork):
         location, variance = predictor_moments(self.mean, self.covariance, self.weight, *self.inputs(values, known))
         every = torch.arange(len(self.target), device=self.target.device)
         answers = LineAnswers.of(self, {name: self.get_buffer(name)[None] for name in self.kept}, every)
-        features: Tensor = answers.features(location[None], variance[None])[0].unflatten(1, (-1, self.layout.width))
+        flat = answers.features(location[None], answers.widths(variance[None]))[0]
+        features: Tensor = flat.unflatten(1, (-1, self.layout.width))
         return features.to(values.dtype)
 
     @classmethod

@@ -263,7 +263,8 @@ class Conditional:
         return self._told(self._ranged.answer(index) if self.ranged else self._exactly(index), name)
 
     def _exactly(self, index: int) -> Answer:
-        values, known = (part.to(self.model.device) for part in self._row())
+        device = self.model.device
+        values, known = (part.to(device) for part in self._row())
         with torch.no_grad():
             features = self.model.features_of(values, known, index).cpu()
             distribution = self.model.heads.distribution(features, index)

@@ -15,7 +15,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from anyorder.networks.parts.predictors import predictors_of_one_set
+from anyorder.networks.parts.line_inputs import LineInputs
+from anyorder.networks.parts.predictors import regression_of_one_set
 
 if TYPE_CHECKING:
     from anyorder.networks.linear import LinearNetwork
@@ -84,28 +85,60 @@ class LineAnswers:
             number_slot=network.number_slot[number] - start,
         )
 
-    def given(
-        self, inputs: Float[Tensor, "networks batch inputs"], known: Bool[Tensor, " inputs"]
-    ) -> Float[Tensor, "networks batch features"]:
-        """The features of rows that know the same inputs."""
-        return self.features(*predictors_of_one_set(self.mean, self.covariance, self.weight, inputs, known))
+    def given(self, inputs: LineInputs, known: Bool[Tensor, " inputs"]) -> LinesGiven:
+        """What is left to do for rows that know the same ``inputs``."""
+        index, constant, effective, variance = regression_of_one_set(self.mean, self.covariance, self.weight, known)
+        return LinesGiven(self, inputs, self.mean[:, None, index], constant, effective, self.widths(variance))
+
+    def widths(self, variance: Float[Tensor, "networks #batch some"]) -> Widths:
+        """What the variance of every predictor does to its features."""
+        wide = variance[..., : self.logits]
+        spread = variance[..., self.logits :, None].clamp(min=LEAST_VARIANCE)
+        return Widths(
+            divisor=(1 + self.held_back * wide).sqrt(),
+            added=wide * self.missing,
+            log_scales=torch.logaddexp(self.double_log_scales, spread.log()) / 2 + self.logistic,
+        )
 
     def features(
-        self, location: Float[Tensor, "networks batch some"], variance: Float[Tensor, "networks #batch some"]
+        self, location: Float[Tensor, "networks batch some"], widths: Widths
     ) -> Float[Tensor, "networks batch features"]:
-        """The features, given mean (the intercept left out) and variance of every predictor."""
+        """The features, given the mean of every predictor, the intercept left out."""
         location = location + self.intercept
         flat = location.new_zeros(*location.shape[:2], self.size)
         count = self.logits
         if count:
-            wide = variance[..., :count]
-            logits = location[..., :count] / (1 + self.held_back * wide).sqrt() + wide * self.missing
+            logits = location[..., :count] / widths.divisor + widths.added
             flat[..., self.slot] = (logits - logits[..., self.base])[..., self.later]
         if count < location.shape[2]:
-            wide = variance[..., count:, None].clamp(min=LEAST_VARIANCE)
-            log_scales = torch.logaddexp(self.double_log_scales, wide.log()) / 2 + self.logistic
             # A value beyond all that were seen is for the residual's law to have.
             means = location[..., count:].clamp(self.low, self.high)[..., None] + self.offsets
-            mixture = [part.expand_as(means) for part in (self.shares, means, log_scales)]
+            mixture = [part.expand_as(means) for part in (self.shares, means, widths.log_scales)]
             flat[..., self.number_slot] = torch.cat(mixture, dim=-1)
         return flat
+
+
+@dataclass(frozen=True, eq=False)
+class Widths:
+    """How much the logits are drawn together and added to, and how broad the laws of numbers are."""
+
+    divisor: Float[Tensor, "networks #batch logits"]
+    added: Float[Tensor, "networks #batch logits"]
+    log_scales: Float[Tensor, "networks #batch numbers components"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinesGiven:
+    """The predictors of ``answers`` where some ``inputs`` are known: ``weight`` times those, less their ``centre``."""
+
+    answers: LineAnswers
+    inputs: LineInputs
+    centre: Float[Tensor, "networks one known"]
+    constant: Float[Tensor, "networks one some"]
+    weight: Float[Tensor, "networks known some"]
+    widths: Widths
+
+    def features(self, values: Float[Tensor, "networks batch variables"]) -> Float[Tensor, "networks batch features"]:
+        """The features of rows that know so much."""
+        location = torch.baddbmm(self.constant, self.inputs.read(values) - self.centre, self.weight)
+        return self.answers.features(location, self.widths)

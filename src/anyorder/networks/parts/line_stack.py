@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from anyorder.networks.parts.line_answers import LineAnswers
-from anyorder.networks.parts.stack import Stack, rows_by_network
+from anyorder.networks.parts.line_answers import LineAnswers, LinesGiven
+from anyorder.networks.parts.line_inputs import LineInputs
+from anyorder.networks.parts.stack import Stack, recent, rows_by_network, set_key, set_of
+from anyorder.support.memory import NUMBER
 
 if TYPE_CHECKING:
     from anyorder.networks.linear import LinearNetwork
@@ -27,11 +29,14 @@ class LineStack(Stack):
         self.kept = {name: torch.stack([one.get_buffer(name) for one in networks]) for name in self.first.kept}
         every = torch.arange(len(self.first.target), device=self.first.target.device)
         self.every = LineAnswers.of(self.first, self.kept, every)
-        self._about: dict[int, LineAnswers] = {}  # one variable each, made when it is first asked for
         self.low, self.high = self.kept["low"][:, None], self.kept["high"][:, None]
+        # Answers about one variable, and what a known set leaves of them: made when they are first asked for.
+        self._about: dict[int, LineAnswers] = {}
+        numbers = 2 * self.count * max(len(self.first.owner), 1) * max(len(self.first.target), 1)
+        self._given = recent(self._told, NUMBER * numbers)
 
     def beside(self, values: Tensor, known: Tensor) -> list[Tensor]:
-        flat = self.every.given(*self._inputs(values.expand(self.count, -1, -1), known))
+        flat = self._given(set_key(known), None).features(values.expand(self.count, -1, -1))
         return list(flat.unflatten(2, (-1, self.first.layout.width)).to(values.dtype))
 
     def at(self, values: Tensor, known: Tensor, target: int) -> list[Tensor]:
@@ -42,12 +47,16 @@ class LineStack(Stack):
         return self._at(values[rows], known, target).flatten(0, 1)[where]
 
     def _at(self, values: Float[Tensor, "networks rows variables"], known: Tensor, target: int) -> Tensor:
-        # Threads that come at the same time may each make it ready: the results are equal, and kept when complete.
-        if target not in self._about:
-            self._about[target] = LineAnswers.of(self.first, self.kept, self.first.predictors_of(target), target)
-        return self._about[target].given(*self._inputs(values, known)).to(values.dtype)
+        return self._given(set_key(known), target).features(values).to(values.dtype)
 
-    def _inputs(
-        self, values: Float[Tensor, "networks rows variables"], known: Bool[Tensor, " variables"]
-    ) -> tuple[Float[Tensor, "networks rows inputs"], Bool[Tensor, " inputs"]]:
-        return self.first.inputs(values, known, self.low, self.high)
+    def _told(self, key: bytes, target: int | None) -> LinesGiven:
+        """The answers about one variable, or about all of them, where a set is known."""
+        answers = self.every if target is None else self._about.get(target)
+        if answers is None:
+            # Threads that come at the same time may each make it: the results are equal, and kept when complete.
+            assert target is not None
+            answers = LineAnswers.of(self.first, self.kept, self.first.predictors_of(target), target)
+            self._about[target] = answers
+        known = self.first.known_inputs(set_of(key, self.first.owner.device))
+        inputs = LineInputs.of(self.first, known.nonzero()[:, 0], self.low, self.high)
+        return answers.given(inputs, known)

@@ -9,7 +9,7 @@ With all inputs known the variance is zero and the mean is the regression's own;
 from __future__ import annotations
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from anyorder.networks.base import NUMBERS_AT_ONCE
@@ -52,15 +52,30 @@ def predictors_of_one_set(
     known: Bool[Tensor, " inputs"],
 ) -> tuple[Float[Tensor, "networks batch predictors"], Float[Tensor, "networks one predictors"]]:
     """For rows that know the same inputs: one factor a network, and weights for the known inputs alone."""
+    index, constant, effective, variance = regression_of_one_set(mean, covariance, weight, known)
+    return torch.baddbmm(constant, (values - mean[:, None])[..., index], effective), variance
+
+
+def regression_of_one_set(
+    mean: Float[Tensor, "networks inputs"],
+    covariance: Float[Tensor, "networks inputs inputs"],
+    weight: Float[Tensor, "networks predictors inputs"],
+    known: Bool[Tensor, " inputs"],
+) -> tuple[
+    Int[Tensor, " known"],
+    Float[Tensor, "networks one predictors"],
+    Float[Tensor, "networks known predictors"],
+    Float[Tensor, "networks one predictors"],
+]:
+    """What is known; what every predictor then is: a constant and weights of that, less its mean; and its variance."""
     index = known.nonzero()[:, 0]
     own = weight.where(~known, 0.0)
     spread = own @ covariance  # the covariance of the unknown part of every predictor with every input
     factor = torch.linalg.cholesky_ex(covariance[:, index[:, None], index]).L
     cross = torch.linalg.solve_triangular(factor, spread[..., index].mT, upper=False)
     effective = weight[..., index].mT + torch.linalg.solve_triangular(factor.mT, cross, upper=True)
-    location = torch.baddbmm(mean[:, None] @ weight.mT, (values - mean[:, None])[..., index], effective)
     variance = (spread * own).sum(dim=2) - cross.square().sum(dim=1)
-    return location, variance.clamp(min=0)[:, None]
+    return index, mean[:, None] @ weight.mT, effective, variance.clamp(min=0)[:, None]
 
 
 def _of_one_set(

@@ -8,8 +8,9 @@ stacks its weights (:meth:`anyorder.networks.base.Network.stack`); the others ar
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import torch
@@ -18,6 +19,11 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from anyorder.networks.base import Network
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MOST_KEPT, ROOM = 512, 1 << 24  # known sets, and the bytes that they may take in all
 
 
 class Stack(ABC):
@@ -44,6 +50,26 @@ class Stack(ABC):
         own: Int[Tensor, " batch"],
     ) -> Float[Tensor, "batch width"]:
         """The features of one variable, those of each row by the network whose number stands beside it."""
+
+
+def set_key(known: Bool[Tensor, " variables"]) -> bytes:
+    """What is known as a key of what is kept for it."""
+    return known.cpu().numpy().tobytes()
+
+
+def set_of(key: bytes, device: torch.device) -> Bool[Tensor, " variables"]:
+    """The known set of a key."""
+    return torch.from_numpy(np.frombuffer(key, bool).copy()).to(device)
+
+
+def recent(make: Callable[P, R], size: int) -> Callable[P, R]:
+    """``make``, which keeps what it made last, as much as there is room for; ``size``: the bytes of one at most.
+
+    Much of an answer depends on which variables are known and on none of their values: the same for the rows of a
+    table and for the draws of a question, which come back to the same sets again and again.
+    """
+    kept: Any = lru_cache(maxsize=max(1, min(MOST_KEPT, ROOM // max(size, 1))))(make)
+    return cast(Callable[P, R], kept)
 
 
 class Apart(Stack):

@@ -26,7 +26,7 @@ from anyorder.networks.parts.tree_arrays import TreeArrays
 from anyorder.networks.parts.tree_nodes import NEXT_TO_ZERO, WORD, Nodes
 
 BLOCK_BYTES = 64  # of the masks of a block: a line of the cache
-CHUNK_BYTES = 1 << 16  # of masks held at once: they and the values behind them should stay near the processor
+CHUNK_BYTES = 1 << 17  # of masks held at once: they and the values behind them should stay near the processor
 MOST_LEAVES = 64  # of a tree: the bits of a word
 MOST_LEVELS = 4096  # of a set
 FREE_BYTES, MOST_TIMES = (
@@ -127,6 +127,11 @@ class Masks:
         """Only the scores of each group of rows from one of the ``ends`` to the next: other trees are not asked."""
         places = self.columns.places(inputs)
         left, differ = self._shared(places) if len(places) else (self.all_leaves, places)
+        if 0 < len(places) * left.nbytes <= CHUNK_BYTES:
+            # So little that the steps cost more than what is looked up in them: all trees at once, and each row's own.
+            every = np.zeros((len(places), self.count))
+            every[:, self.filled] = self._sums(left, differ, 0, len(self.filled))
+            return [every[rows, start:end] for rows, start, end in zip(groups, ends[:-1], ends[1:], strict=True)]
         found = []
         for rows, start, end in zip(groups, ends[:-1], ends[1:], strict=True):
             first, last = np.searchsorted(self.filled, [start, end]).tolist()
@@ -162,11 +167,13 @@ class Masks:
             masks = np.repeat(left[None], len(here), axis=0).reshape(len(here), -1, width)
             looked_up = np.empty_like(masks) if here.shape[1] else masks
             for column in here.T:
-                np.take(self.table, rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
+                self.table.take(rows[column], axis=0, out=looked_up, mode="clip")  # by far the quickest mode
                 np.bitwise_and(masks, looked_up, out=masks)
             # Which bit is set, where it is one alone: the exponent of the number.
-            bit = masks.reshape(len(here), -1).astype(np.float64).view(np.int64) >> MANTISSA_BITS
-            reached = self.values[bit + base][:, : stop - trees.start]
+            leaf = masks.reshape(len(here), -1).astype(np.float64).view(np.int64)
+            leaf >>= MANTISSA_BITS
+            leaf += base
+            reached = self.values.take(leaf, mode="clip")[:, : stop - trees.start]
             parts.append(np.add.reduceat(reached, starts, axis=1))
         return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
