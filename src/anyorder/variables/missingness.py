@@ -124,6 +124,8 @@ def without_partner(
 
 def indicators_first(query: Query, schema: Schema) -> list[Query]:
     """The query as one about the asked indicators and one about the columns given those."""
+    if not schema.pairs:
+        return [query]
     indicators = torch.tensor([bool(variable.indicates) for variable in schema.variables])
     first = query.asked & indicators.to(query.asked.device)
     return _in_turn(query, first)
@@ -131,6 +133,8 @@ def indicators_first(query: Query, schema: Schema) -> list[Query]:
 
 def present_first(query: Query, schema: Schema, values: Float[Tensor, "batch variables"]) -> list[Query]:
     """The query as one about the columns that are there and one, given those, about columns known to be missing."""
+    if not schema.pairs:
+        return [query]
     absent = torch.zeros_like(query.asked)
     for column, indicator in schema.pairs.items():
         absent[:, column] = query.evidence[:, indicator] & (values[:, indicator] == 1)
