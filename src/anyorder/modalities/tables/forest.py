@@ -59,7 +59,9 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
             clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []
             for fold in range(folds):
-                forest = _Forest(table.encoding, heads, warps, table.training(fold), growing, job.run.seed + fold, folds)
+                forest = _Forest(
+                    table.encoding, heads, warps, table.training(fold), growing, job.run.seed + fold, folds
+                )
                 grown.append(forest.trial(fold, table.held_out(fold), clock, advance, grown[0] if grown else None))
             parts = [model(one.heads, one.network) for one in grown]
             blurs = chosen_blurs(parts, [table.held_out(fold) for fold in range(folds)], job.run.seed)

@@ -34,7 +34,6 @@ from anyorder.training.unbiased_edges import recorded
 
 T = TypeVar("T")
 J = TypeVar("J")
-BINS = 63  # of an input: with more of them small trees take twice as long, and say no more
 STRIDE = 5  # rounds between two looks at the held-out rows
 PATIENCE = 3  # looks without progress before growth ends
 # Boosters that are trained at the same time share LightGBM's global count of threads, and a process that does so
@@ -266,8 +265,11 @@ class _Job:
             nats, rounds = self._rounds(boosters, asked, over)
             if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
                 best, plan, kept = nats, Plan(rounds, least_rows), boosters
-        texts = (booster and booster.model_to_string(num_iteration=plan.rounds) for booster in kept or [None] * len(asked))
-        return [read_trees(text) if text else TreeArrays.none() for text in texts], plan
+        trees = [TreeArrays.none() for _ in asked]
+        for number, booster in enumerate(kept):
+            if booster is not None:
+                trees[number] = read_trees(booster.model_to_string(num_iteration=plan.rounds))
+        return trees, plan
 
     def _rounds(self, boosters: Sequence[Any], asked: Sequence[_Asked], over: Callable[[], bool]) -> tuple[float, int]:
         """Boost until held-out cells gain no more; how probable they were at best, and after how many rounds."""
@@ -339,15 +341,13 @@ class _Job:
             "seed": self.seed,
             "deterministic": True,
             "force_row_wise": True,
-            "max_bin": BINS,
+            "max_bin": options.input_bins,
         }
         nominal = [column for column in self.nominal if column != self.index]
         data = lightgbm().Dataset(shown.inputs[here], answers, categorical_feature=nominal, params=parameters)
         return lightgbm().Booster(parameters, data)
 
-    def _shown(
-        self, rows: Rows, shown: int, generator: np.random.Generator
-    ) -> _Shown:
+    def _shown(self, rows: Rows, shown: int, generator: np.random.Generator) -> _Shown:
         """Known cells of the variable beside random subsets of their rows."""
         observed = rows.observed.cpu().numpy()
         asked = len(self.layout.answered)

@@ -22,6 +22,7 @@ class TreeOptions:
     rounds: int = 100  # at most
     learning_rate: float = 0.15
     leaves: int = 15
+    input_bins: int = 255  # into which LightGBM sorts the numbers of a column that it reads
     sharp: int = 1  # rows that a leaf must hold where a table repeats itself,
     smooth: int = 10  # and where it is noisy: held-out rows say which, for every variable
     shown: int = 20_000  # cells of one variable that are shown, with repetition
@@ -35,8 +36,8 @@ class TreeOptions:
         rows = ("refit_below", "most_rows")
         check_fields(
             self,
-            whole={**dict.fromkeys(counts, 1), **dict.fromkeys(rows, 0), "bins": 2, "leaves": 2},
-            most={"threads": most_threads(), "members": 1000, "bins": 4096, "leaves": 131_072},
+            whole={**dict.fromkeys(counts, 1), **dict.fromkeys(rows, 0), "bins": 2, "leaves": 2, "input_bins": 2},
+            most={"threads": most_threads(), "members": 1000, "bins": 4096, "leaves": 131_072, "input_bins": 65_535},
             within={"learning_rate": "(0, 1]"},
             section="trees",
         )
@@ -48,7 +49,7 @@ FEWEST_SHOWN = 500
 REPEATS, CELLS = 8, 4_000  # of each cell and of one variable's, from which on further ones bring little
 # With time for fewer cells than that there are fewer and larger trees, which learn faster, and more bins: a round costs
 # as much as thousands of cells do, so that the same time shows each row three times as often.
-HURRIED = {"learning_rate": 0.4, "rounds": 20, "leaves": 31, "bins": 24}
+HURRIED = {"learning_rate": 0.4, "rounds": 20, "leaves": 31, "bins": 24, "input_bins": 63}
 HURRIED_SET = 0.06  # seconds of one core for a set of such trees,
 HURRIED_CELL = 1.5e-5  # and for each cell that it is shown
 

@@ -39,8 +39,7 @@ MOST_CELLS = 20_000  # of one variable that are shown
 FEWEST_CELLS = 30  # from which a regression is tried
 MOST_LEVELS = 30
 RATE, ROUNDS, STRIDE, PATIENCE = 0.1, 1000, 10, 5
-HURRIED_RATE, HURRIED_PATIENCE = 0.25, 2  # where there is little time
-BINS = 63  # of an input
+HURRIED_RATE, HURRIED_PATIENCE, HURRIED_BINS = 0.25, 2, 63  # where there is little time; the bins are those of an input
 LEAVES, LEAST_ROWS = 15, 3
 SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
 CLASS_LEAVES, CLASS_ROWS = 8, 10
@@ -318,7 +317,7 @@ class _Job:
         parameters = {
             **settings,
             "learning_rate": HURRIED_RATE if self.hurried else RATE,
-            "max_bin": BINS,
+            **({"max_bin": HURRIED_BINS} if self.hurried else {}),
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
             "feature_pre_filter": False,
