@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from anyorder.support.checks import check_fields
 from anyorder.support.threads import most_threads, usual_threads
@@ -49,7 +50,7 @@ FEWEST_SHOWN = 500
 REPEATS, CELLS = 8, 4_000  # of each cell and of one variable's, from which on further ones bring little
 # With time for fewer cells than that there are fewer and larger trees, which learn faster, and more bins: a round costs
 # as much as thousands of cells do, so that the same time shows each row three times as often.
-HURRIED = {"learning_rate": 0.4, "rounds": 20, "leaves": 31, "bins": 24, "input_bins": 63}
+HURRIED: dict[str, Any] = {"learning_rate": 0.4, "rounds": 20, "leaves": 31, "bins": 24, "input_bins": 63}
 HURRIED_SET = 0.06  # seconds of one core for a set of such trees,
 HURRIED_CELL = 1.5e-5  # and for each cell that it is shown
 
@@ -70,17 +71,13 @@ def shown_within(seconds: float, rows: int, jobs: int, options: TreeOptions) -> 
         affordable = seconds / (SECONDS * jobs)
     else:
         affordable = (seconds / jobs - HURRIED_SET) / HURRIED_CELL
-        options = replace(options, **{name: _hurried(name, options) for name in HURRIED})
+        options = replace(options, **{**HURRIED, "rounds": min(HURRIED["rounds"], options.rounds)})
     return replace(options, shown=int(min(options.shown, max(FEWEST_SHOWN, affordable))))
 
 
 def _as_usual(options: TreeOptions) -> bool:
     """Whether nobody has said how trees are to be grown; how many rounds at most does not count."""
     return all(getattr(options, name) == getattr(TreeOptions, name) for name in HURRIED if name != "rounds")
-
-
-def _hurried(name: str, options: TreeOptions) -> float:
-    return min(HURRIED[name], options.rounds) if name == "rounds" else HURRIED[name]
 
 
 def least_seconds(rows: int, jobs: int, options: TreeOptions) -> float:
