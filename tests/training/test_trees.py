@@ -298,6 +298,8 @@ def test_with_little_time_there_are_fewer_cells_and_fewer_trees() -> None:
     assert shown_within(1e6, 10_000, 40, unhurried) == unhurried
     hurried = shown_within(4.0, 10_000, 40, unhurried)
     assert 500 < hurried.shown < unhurried.shown / 4 and hurried.learning_rate > unhurried.learning_rate
+    assert hurried.rounds < unhurried.rounds and hurried.leaves > unhurried.leaves
+    assert shown_within(4.0, 10_000, 40, TreeOptions(threads=1, rounds=5)).rounds == 5
     # Few rows are seen often enough even then.
     assert shown_within(4.0, 200, 40, unhurried).learning_rate == unhurried.learning_rate
     # Whoever sets a rate has it.

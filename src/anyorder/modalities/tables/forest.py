@@ -21,13 +21,14 @@ from anyorder.model import AnyOrderModel, layout_of
 from anyorder.networks.boosted_trees import BoostedTrees
 from anyorder.protocols import protocols
 from anyorder.training.blending import Member
+from anyorder.training.linear import apart_from_atoms
 from anyorder.training.progress import columns_bar
 from anyorder.training.rows import Rows
 from anyorder.training.trees.classes import tree_head
 from anyorder.training.trees.growing import TrialTrees, all_rows, grow_trees, grow_trial_trees
 from anyorder.training.trees.options import TRIAL_COST, Clock, TreeOptions, least_seconds, shown_within
 from anyorder.training.trees.softening import chosen_blurs, softened
-from anyorder.variables.codecs import Codec, Space
+from anyorder.variables.codecs import Space
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
 from anyorder.variables.warp import Warp
@@ -43,7 +44,7 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
     growing, folds = job.options.trees, len(job.folds)
     if job.options.training.steps is not None:
         growing = replace(growing, rounds=min(growing.rounds, job.options.training.steps))
-    heads = table.heads()
+    heads, warps = table.heads(), _warps(table)
     sets, jobs = _sets(job), _jobs(job)
     asked = len(job.schema.answered)
     if deadline is not None:
@@ -58,14 +59,16 @@ def tree_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], boo
             clock = Clock(jobs, deadline, stop)
             grown: list[TrialTrees] = []
             for fold in range(folds):
-                forest = _Forest(table.encoding, heads, table.training(fold), growing, job.run.seed + fold, folds)
+                forest = _Forest(
+                    table.encoding, heads, warps, table.training(fold), growing, job.run.seed + fold, folds
+                )
                 grown.append(forest.trial(fold, table.held_out(fold), clock, advance, grown[0] if grown else None))
             parts = [model(one.heads, one.network) for one in grown]
             blurs = chosen_blurs(parts, [table.held_out(fold) for fold in range(folds)], job.run.seed)
             parts = [model(_soft(one.heads, blurs), one.network) for one in grown]
             return Member("trees", parts, parts)
         rows, held_out = table.training(0), table.held_out(0)
-        forest = _Forest(table.encoding, heads, rows, growing, job.run.seed, sets)
+        forest = _Forest(table.encoding, heads, warps, rows, growing, job.run.seed, sets)
         final = all_rows(rows, held_out) if len(job.table) <= growing.refit_below else rows
         clock = Clock(jobs, deadline, stop)
         trial = forest.trial(0, held_out, clock, advance)
@@ -95,18 +98,11 @@ class _Forest:
 
     encoding: Encoding
     heads: Sequence[Head]
+    warps: Sequence[Warp | None]
     rows: Rows
     options: TreeOptions
     seed: int
     sets: int
-
-    @cached_property
-    def warps(self) -> list[Warp | None]:
-        """From model units to normal scores: nothing to do where the encoding has bent the column already."""
-        # Bins need no more than a sketch of each column; where there are many columns, some of its cells tell enough.
-        most = max(FEWEST_FOR_BINS, CELLS_FOR_BINS // len(self._cells))
-        some = (cells[:: -(-len(cells) // most)] if len(cells) else cells for cells in self._cells)
-        return [_normal_scores(codec, cells) for codec, cells in zip(self.encoding.codecs, some, strict=True)]
 
     @cached_property
     def _cells(self) -> list[Float[np.ndarray, " cells"]]:
@@ -179,7 +175,22 @@ def _soft(heads: Sequence[Head], blurs: Sequence[float]) -> list[Head]:
     return [softened(head, blur) for head, blur in zip(heads, blurs, strict=True)]
 
 
-def _normal_scores(codec: Codec, cells: Float[np.ndarray, " cells"]) -> Warp | None:
-    if codec.bend is None or codec.variable.context:
-        return None
-    return Warp.affine(0.0, 1.0) if codec.bend.bends else Warp.normal_scores(cells.astype(np.float64))
+def _warps(table: Encoded) -> list[Warp | None]:
+    """From model units to normal scores, by which numbers are spaced within their bins; None for what is no number.
+
+    They are found once, from the rows that the encoding was fitted to, since that takes longer than to cut the bins.
+    """
+    encoding, rows = table.encoding, table.rows if len(table.job.folds) > 1 else table.training(0)
+    # Bins need no more than a sketch of each column; where there are many columns, some of its cells tell enough.
+    most = max(FEWEST_FOR_BINS, CELLS_FOR_BINS // len(encoding.codecs))
+    found: list[Warp | None] = []
+    for index, (codec, head) in enumerate(zip(encoding.codecs, table.heads(), strict=True)):
+        values = rows.values[rows.observed[:, index], index]
+        if codec.variable.context or head.levels or head.size == 0:
+            found.append(None)
+        elif codec.bend is not None and codec.bend.bends:  # the encoding has done it already
+            found.append(Warp.affine(0.0, 1.0))
+        else:
+            cells = values[apart_from_atoms(head, values)].double().numpy()
+            found.append(Warp.normal_scores(cells[:: -(-len(cells) // most)]) if len(cells) else None)
+    return found

@@ -16,6 +16,8 @@ from anyorder.training.progress import columns_bar
 from anyorder.training.trees.options import Clock
 from anyorder.training.trees.regressing import fit_regressions
 
+UNHURRIED = 0.3  # seconds for the regression of a column in one fold
+
 
 def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[], bool]) -> Member:
     """Regressions of all columns, within so many seconds; ``stop`` tells of Ctrl-C."""
@@ -33,6 +35,7 @@ def regression_member(job: Job, table: Encoded, seconds: float, stop: Callable[[
             clock=Clock(asked, deadline, stop),
             advance=advance,
             units=[codec.measure if codec.bend and codec.bend.bends else None for codec in table.encoding.codecs],
+            hurried=seconds < UNHURRIED * len(folds) * asked,
         )
     protocol = protocols.build(job.options.protocol)
     parts = [AnyOrderModel(table.encoding, network, heads, protocol).eval() for network in networks]

@@ -215,7 +215,7 @@ class _Job:
         for depth, splits in enumerate(self.depths):
             plan = plans[min(depth, len(plans) - 1)] if plans else Plan()
             for split in splits:
-                booster: Any = self._booster(split, plan.least_rows, *shown) if plan.rounds else None
+                booster: Any = self._booster(split, plan.least_rows, shown) if plan.rounds else None
                 if booster is None:
                     trees.append(TreeArrays.none())
                     continue
@@ -238,9 +238,9 @@ class _Job:
         plans: list[Plan] = []
         if not over():
             shown = self._shown(self.rows, self.options.shown, generator)
-            unseen, truth, _ = self._shown(held_out, max(2_000, len(held_out.values)), generator)
+            unseen = self._shown(held_out, max(2_000, len(held_out.values)), generator)
             for depth, splits in enumerate(self.depths):
-                asked = [_Asked(split, unseen, truth) for split in splits]
+                asked = [_Asked(split, unseen.inputs, unseen.target) for split in splits]
                 both = (self.options.smooth, self.options.sharp)  # the smooth ones are sooner done
                 found, plan = self._depth(asked, shown, over, leaves[min(depth, len(leaves) - 1) :][:1] or both)
                 trees += found
@@ -250,25 +250,25 @@ class _Job:
         return trees + [TreeArrays.none()] * (len(self.questions) - len(trees)), plans
 
     def _depth(
-        self, asked: Sequence[_Asked], shown: Any, over: Callable[[], bool], leaves: Sequence[int]
+        self, asked: Sequence[_Asked], shown: _Shown, over: Callable[[], bool], leaves: Sequence[int]
     ) -> tuple[list[TreeArrays], Plan]:
         """The trees for the questions of one depth, with the better of these leaves."""
         best: float | None = None
-        trees, plan = [TreeArrays.none()] * len(asked), Plan()
+        plan, kept = Plan(), list[Any]()
         for least_rows in leaves:
             if over() and plan.rounds:
                 break
-            boosters = [self._booster(one.split, least_rows, *shown) for one in asked]
+            boosters = [self._booster(one.split, least_rows, shown) for one in asked]
             if best is None:  # what no trees at all would score, on the same cells
                 pairs = zip(boosters, asked, strict=True)
-                best = sum(one.baseline(*shown[1:]) for booster, one in pairs if booster is not None)
+                best = sum(one.baseline(shown.target, shown.repeats) for booster, one in pairs if booster is not None)
             nats, rounds = self._rounds(boosters, asked, over)
             if rounds and (nats > best or (not plan.rounds and not any(len(one.truth) for one in asked))):
-                best, plan = nats, Plan(rounds, least_rows)
-                trees = [
-                    TreeArrays.none() if booster is None else read_trees(booster.model_to_string(num_iteration=rounds))
-                    for booster in boosters
-                ]
+                best, plan, kept = nats, Plan(rounds, least_rows), boosters
+        trees = [TreeArrays.none() for _ in asked]
+        for number, booster in enumerate(kept):
+            if booster is not None:
+                trees[number] = read_trees(booster.model_to_string(num_iteration=plan.rounds))
         return trees, plan
 
     def _rounds(self, boosters: Sequence[Any], asked: Sequence[_Asked], over: Callable[[], bool]) -> tuple[float, int]:
@@ -317,15 +317,13 @@ class _Job:
         self,
         split: Split,
         least_rows: int,
-        inputs: Float[np.ndarray, "cells variables"],
-        target: Int[np.ndarray, " cells"],
-        repeats: int,
+        shown: _Shown,
     ) -> Any:
         """LightGBM's classifier for one question before its first round; None where all answers are the same."""
-        library, options = lightgbm(), self.options
-        here = split.concerns(target)
-        inputs, answers = inputs[here], split.answer(target[here])
-        if len(np.unique(answers)) < 2:
+        options = self.options
+        here = np.flatnonzero(split.concerns(shown.target))
+        answers = split.answer(shown.target[here])
+        if not len(answers) or answers.min() == answers.max():
             return None
         parameters = {
             "objective": "binary" if split.answers == 2 else "multiclass",
@@ -333,7 +331,7 @@ class _Job:
             "learning_rate": options.learning_rate,
             "num_leaves": options.leaves,
             # A leaf should hold whole rows, however often each row is shown.
-            "min_data_in_leaf": max(least_rows * repeats, 2),
+            "min_data_in_leaf": max(least_rows * shown.repeats, 2),
             "lambda_l2": 1.0,
             "bagging_fraction": 0.6,  # of the cells shown, for every round anew: quicker, and no worse
             "bagging_freq": 1,
@@ -343,16 +341,14 @@ class _Job:
             "seed": self.seed,
             "deterministic": True,
             "force_row_wise": True,
+            "max_bin": options.input_bins,
         }
         nominal = [column for column in self.nominal if column != self.index]
-        return library.Booster(
-            parameters, library.Dataset(inputs, answers, categorical_feature=nominal, params=parameters)
-        )
+        data = lightgbm().Dataset(shown.inputs[here], answers, categorical_feature=nominal, params=parameters)
+        return lightgbm().Booster(parameters, data)
 
-    def _shown(
-        self, rows: Rows, shown: int, generator: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "cells variables"], Int[np.ndarray, " cells"], int]:
-        """Known cells of the variable beside random subsets of their rows; their classes; how often each is shown."""
+    def _shown(self, rows: Rows, shown: int, generator: np.random.Generator) -> _Shown:
+        """Known cells of the variable beside random subsets of their rows."""
         observed = rows.observed.cpu().numpy()
         asked = len(self.layout.answered)
         shown = min(shown, MOST_SHOWN // asked, MOST_INPUTS // observed.shape[1])
@@ -371,7 +367,7 @@ class _Job:
             chosen[:, partners[self.index]] = False
         known = recorded(torch.as_tensor(chosen), torch.as_tensor(observed[sources]), partners).numpy()
         values = rows.values.cpu().numpy().astype(np.float64)[sources]
-        return with_count(np.where(known, values, np.nan)), target, repeats
+        return _Shown(with_count(np.where(known, values, np.nan)), target, repeats)
 
 
 def random_subsets(rows: int, variables: int, generator: np.random.Generator) -> Bool[np.ndarray, "rows variables"]:
@@ -387,6 +383,15 @@ def beside_context(layout: Layout, chosen: Bool[np.ndarray, "rows answered"]) ->
     whole = np.ones((len(chosen), layout.variables), dtype=bool)
     whole[:, list(layout.answered)] = chosen
     return whole
+
+
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """Cells of one variable beside other cells of their rows; their classes, and how often each is shown."""
+
+    inputs: Float[np.ndarray, "cells variables"]
+    target: Int[np.ndarray, " cells"]
+    repeats: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,7 +421,8 @@ class _Asked:
 def _log_score(scores: Float[np.ndarray, "cells ..."], truth: Int[np.ndarray, " cells"]) -> float:
     """The log-probability of the true answers."""
     if scores.ndim == 1:
-        scores = np.stack([np.zeros_like(scores), scores], axis=1)
-    log_probs = torch.from_numpy(scores).log_softmax(1).numpy()
+        log_probs = -np.logaddexp(0.0, np.where(truth == 1, -scores, scores))
+    else:
+        log_probs = torch.from_numpy(scores).log_softmax(1).numpy()[np.arange(len(truth)), truth]
     # No single cell may cost more than an answer that was left to the marginal's share would.
-    return float(log_probs[np.arange(len(truth)), truth].clip(min=-10.0).sum())
+    return float(log_probs.clip(min=-10.0).sum())

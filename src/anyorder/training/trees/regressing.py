@@ -39,6 +39,7 @@ MOST_CELLS = 20_000  # of one variable that are shown
 FEWEST_CELLS = 30  # from which a regression is tried
 MOST_LEVELS = 30
 RATE, ROUNDS, STRIDE, PATIENCE = 0.1, 1000, 10, 5
+HURRIED_RATE, HURRIED_PATIENCE, HURRIED_BINS = 0.25, 2, 63  # where there is little time; the bins are those of an input
 LEAVES, LEAST_ROWS = 15, 3
 SCALE_ROUNDS, SCALE_LEAVES, SCALE_ROWS = 60, 6, 20
 CLASS_LEAVES, CLASS_ROWS = 8, 10
@@ -106,14 +107,16 @@ def fit_regressions(
     clock: Clock,
     advance: Callable[[], None],
     units: Sequence[Units | None] = (),
+    hurried: bool = False,
 ) -> list[RegressionTrees]:
     """One network for each fold. ``heads`` are those of :func:`anyorder.training.linear.linear_head`.
 
-    ``units``: from model units to those of the data, for numbers that are bent.
+    ``units``: from model units to those of the data, for numbers that are bent. ``hurried``: in fewer rounds, of which
+    each learns more.
     """
     columns = [index for index, flag in enumerate(nominal) if flag]
     jobs = [
-        _Job(head, index, layout.partners, columns, training, held_out, seed, clock, own)
+        _Job(head, index, layout.partners, columns, training, held_out, seed, clock, own, hurried)
         for index, (head, own) in enumerate(zip(heads, units or [None] * len(heads), strict=True))
     ]
     done = iter(one_after_another(lambda job: job.fitted(), [jobs[index] for index in layout.answered], advance))
@@ -197,6 +200,7 @@ class _Job:
     seed: int
     clock: Clock
     units: Units | None = None
+    hurried: bool = False
 
     def fitted(self) -> list[_Regression]:
         over = self.clock.begin()
@@ -312,7 +316,8 @@ class _Job:
         library = lightgbm()
         parameters = {
             **settings,
-            "learning_rate": RATE,
+            "learning_rate": HURRIED_RATE if self.hurried else RATE,
+            **({"max_bin": HURRIED_BINS} if self.hurried else {}),
             "bagging_fraction": 0.7,
             "bagging_freq": 1,
             "feature_pre_filter": False,
@@ -346,7 +351,7 @@ class _Job:
             stale = 0 if now < best * (1 - 1e-3) else stale + 1
             if now < best:
                 best, best_round, best_told = now, since + STRIDE, told
-            if stale >= PATIENCE or over():
+            if stale >= (HURRIED_PATIENCE if self.hurried else PATIENCE) or over():
                 break
         return read_trees(booster.model_to_string(num_iteration=best_round)) if best_round else NOTHING, best_told
 

@@ -22,7 +22,7 @@ from anyorder.training.trees.growing import beside_context, random_subsets
 from anyorder.training.unbiased_edges import allowed_targets, recorded
 
 BLURS = (0.0, 0.25, 0.5, 1.0)
-QUESTIONS = 1_000  # about each set of held-out rows
+QUESTIONS = 2_000  # about all sets of held-out rows
 NOISE = 0.5  # standard errors that a blur may lose against the best
 
 
@@ -41,9 +41,10 @@ def chosen_blurs(models: Sequence[AnyOrderModel], held_out: Sequence[Rows], seed
             continue
         partners = model.encoding.schema.partners
         layout = model.network.layout
-        some = random_subsets(QUESTIONS, len(layout.answered), np.random.default_rng([seed, 11]))
+        most = max(QUESTIONS // len(held_out), 1)
+        some = random_subsets(most, len(layout.answered), np.random.default_rng([seed, 11]))
         subsets = torch.as_tensor(beside_context(layout, some))
-        asked = rows.take(torch.arange(QUESTIONS) % len(rows))
+        asked = rows.take(torch.arange(most) % len(rows))
         known = recorded(subsets, asked.observed, partners)
         wanted = asked.observed & allowed_targets(subsets, partners)
         own = [model.heads.of(variable) for variable in range(variables)]
