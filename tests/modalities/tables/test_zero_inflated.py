@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
-from anyorder.cli.show import answer_facts
+from anyorder.questions.facts import answer_facts
 from anyorder.errors import UserError
 
 
