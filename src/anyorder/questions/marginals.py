@@ -249,7 +249,7 @@ class Marginals:
         def read(row: int) -> Marginal:
             inside = coarse[outer:-outer, row]
             mean, quantiles = _summary(axis, points, coarse[:, row], fine[:, row], reached[:, row])
-            units = self._in_units(variable, [mean, *quantiles])
+            units = self.in_units(variable, [mean, *quantiles])
             return Marginal(
                 variable,
                 dict(zip(variable.atoms, masses[:, row].tolist(), strict=True)),
@@ -261,7 +261,8 @@ class Marginals:
 
         return read
 
-    def _in_units(self, variable: Variable, numbers: Sequence[float]) -> list[Any]:
+    def in_units(self, variable: Variable, numbers: Sequence[float]) -> list[Any]:
+        """Numbers as values of a column: days since 1970 become times."""
         if variable.kind is Kind.DATETIME:
             return [one_value(time) for time in as_times(np.array(numbers), variable)]
         return [float(number) for number in numbers]
