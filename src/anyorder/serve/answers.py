@@ -130,6 +130,7 @@ class SchemaAnswer(_Answer):
     left_out: dict[str, str] = Field(description="columns that nothing could be learned of, and why")
     missing_marks: list[str]
     rules: list[str]
+    notes: Notes
 
 
 class Number(_Answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from collections.abc import Callable
 
@@ -37,4 +38,10 @@ def run(app: FastAPI, settings: Settings, port: int, begun: Callable[[str], None
         timeout_graceful_shutdown=int(settings.limits.seconds) + 5,
     )
     begun(f"http://{host}:{listening.getsockname()[1]}/")
-    uvicorn.Server(config).run(sockets=[listening])
+    # Once all is answered, uvicorn raises the signal again, for whoever else may want it: nobody, here.
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

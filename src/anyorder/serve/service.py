@@ -82,9 +82,13 @@ def key_of(route: str, name: str, *said: Any) -> tuple[str, str, bytes]:
 
 def as_json(facts: dict[str, Any]) -> bytes:
     """The facts as JSON. A number keeps all of its bits: the shortest text that reads back as it."""
-    return json.dumps(plain(facts), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
-        "utf-8", "replace"
-    )
+    return plain_json(plain(facts))
+
+
+def plain_json(facts: dict[str, Any]) -> bytes:
+    """Facts that hold nothing but what JSON knows: to go through many numbers once more would take long."""
+    text = json.dumps(facts, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
 
 
 def _service(request: Request) -> Service:

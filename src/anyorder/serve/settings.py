@@ -39,7 +39,8 @@ class Limits:
 class Settings:
     """How the service runs.
 
-    ``together``: the most questions that are answered in one go; 1 answers one by one. ``remembered``: bytes of answers
+    ``together``: the most questions that are answered in one go; 1 answers every request by itself, though another
+    may have asked the same. ``remembered``: bytes of answers
     that are kept, in case the same question comes again; 0 keeps none.
     """
 

@@ -94,19 +94,38 @@ class Workers:
     _under_way: dict[Any, asyncio.Future[Any]] = field(default_factory=dict)
     _kept: OrderedDict[Any, bytes] = field(default_factory=OrderedDict)
     _kept_bytes: int = 0
-    _tasks: set[asyncio.Future[Any]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.pool = ThreadPoolExecutor(self.settings.workers, "answers", initializer=_one_thread)
 
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """A place among those that wait, if there is one."""
+        if self._waiting >= self.settings.limits.waiting:
+            raise ServiceError(
+                503,
+                f"{self._waiting} requests are waiting already; try again in a moment",
+                kind="busy",
+                limit=self.settings.limits.waiting,
+                headers={"Retry-After": "1"},
+            )
+        self._waiting += 1
+        self.metrics.waiting.set(self._waiting)
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            self.metrics.waiting.set(self._waiting)
+
     async def run(self, work: Callable[[], T], *, handle: Handle | None = None, seconds: float | None = None) -> T:
         """The result of some work, in a thread; refused where too many wait, and given up where it takes too long."""
         handle = handle or Handle()
-        with self._place():
+        with self.place():
             future = asyncio.get_running_loop().run_in_executor(self.pool, _watched, work, handle)
-            return await self._in_time(future, seconds or self.settings.limits.seconds, handle)
+            return await self.in_time(future, seconds or self.settings.limits.seconds, handle)
 
-    async def _in_time(self, future: Awaitable[T], seconds: float, handle: Handle | None = None) -> T:
+    async def in_time(self, future: Awaitable[T], seconds: float, handle: Handle | None = None) -> T:
+        """What is awaited, if it comes in time; else the work is told to stop."""
         try:
             return await asyncio.wait_for(asyncio.shield(future), seconds)
         except TimeoutError:
@@ -124,18 +143,20 @@ class Workers:
 
     async def once(self, key: Any, work: Callable[[], Awaitable[bytes]]) -> bytes:
         """The bytes that ``work`` makes; those who ask the same meanwhile get the same."""
+        if self.settings.together == 1:
+            return await work()
         if key in self._kept:
             self._kept.move_to_end(key)
             self.metrics.shared.inc()
             return self._kept[key]
         if key in self._under_way:
             self.metrics.shared.inc()
-            return await self._in_time(self._under_way[key], self.settings.limits.seconds)
+            return await self.in_time(self._under_way[key], self.settings.limits.seconds)
         future: asyncio.Future[bytes] = asyncio.ensure_future(work())
         # Not of this request: should its client go away, the others still want it.
         self._under_way[key] = future
         future.add_done_callback(lambda done: self._ended(key, done))
-        return await self._in_time(future, self.settings.limits.seconds + GRACE)
+        return await self.in_time(future, self.settings.limits.seconds + GRACE)
 
     def _ended(self, key: Any, done: asyncio.Future[bytes]) -> None:
         self._under_way.pop(key, None)
@@ -148,25 +169,6 @@ class Workers:
         self._kept_bytes += len(answer)
         while self._kept_bytes > self.settings.remembered:
             self._kept_bytes -= len(self._kept.popitem(last=False)[1])
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """A place among those that wait, if there is one."""
-        if self._waiting >= self.settings.limits.waiting:
-            raise ServiceError(
-                503,
-                f"{self._waiting} requests are waiting already; try again in a moment",
-                kind="busy",
-                limit=self.settings.limits.waiting,
-                headers={"Retry-After": "1"},
-            )
-        self._waiting += 1
-        self.metrics.waiting.set(self._waiting)
-        try:
-            yield
-        finally:
-            self._waiting -= 1
-            self.metrics.waiting.set(self._waiting)
 
     def close(self) -> None:
         """Let what is under way end, and begin nothing more."""
@@ -189,7 +191,7 @@ class Together(Generic[Question, T]):
 
     async def ask(self, question: Question) -> T:
         """The answer to one question."""
-        with self.workers._place():
+        with self.workers.place():
             future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
             self._pending.append((question, future))
             if self._running < self.workers.settings.workers:
@@ -197,7 +199,7 @@ class Together(Generic[Question, T]):
                 task = asyncio.ensure_future(self._work())
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-            return await self.workers._in_time(future, self.workers.settings.limits.seconds)
+            return await self.workers.in_time(future, self.workers.settings.limits.seconds)
 
     async def _work(self) -> None:
         try:

@@ -25,7 +25,7 @@ from anyorder.serve import answers, tables
 from anyorder.serve.columns import marginal_facts
 from anyorder.serve.errors import ServiceError, of_mistake
 from anyorder.serve.models import Served
-from anyorder.serve.service import Rules, Seed, Served_, as_json, key_of
+from anyorder.serve.service import Rules, Seed, Served_, as_json, key_of, plain_json
 from anyorder.serve.statements import Given, evidence_of
 from anyorder.serve.workers import notes_heard
 from anyorder.support.plain import plain
@@ -119,7 +119,7 @@ async def marginals(name: str, said: MarginalsRequest, service: Served_) -> Resp
 
     async def work() -> bytes:
         if not said.evidence:
-            return as_json(await lots.ask(said))
+            return plain_json(await lots.ask(said))
         found = dict(await lots.ask(said))
         about = EvidenceRequest(given=said.given, rules=said.rules, draws=said.draws, seed=said.seed)
         return as_json(found | {"evidence": await service.workers.run(lambda: _evidence(served, about))})
