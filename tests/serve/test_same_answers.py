@@ -234,4 +234,6 @@ def test_the_schema_describes_every_column(service: Asking, models: dict[str, An
             found = service.post(f"{PATH}/marginals", {"given": {name: ends}, "columns": [name], "draws": 16})
             inside = found.json()["columns"][name]
             MarginalsAnswer.model_validate(found.json())
-            assert found.status_code == 200 and sum(inside["cells"][third - 1 : 1 - third]) == pytest.approx(1, abs=1e-9), name
+            assert found.status_code == 200 and sum(inside["cells"][third - 1 : 1 - third]) == pytest.approx(
+                1, abs=1e-9
+            ), name

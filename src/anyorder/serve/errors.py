@@ -38,6 +38,7 @@ KINDS = {
     503: "unavailable",
     504: "time_limit",
 }
+UNREADABLE = "There was an error parsing the body"  # what FastAPI says of JSON that is no text, or too deep
 LONGEST = 500  # characters of what was wrong with a field
 
 
@@ -103,20 +104,22 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        kind = request.headers.get("content-type", "")
+        if "json" not in kind and error.errors() and error.errors()[0]["loc"] == ("body",):
+            message = f"a body is JSON and says so, by 'Content-Type: application/json'; got {kind!r:.80}"
+            return ServiceError(415, message, where="content-type").response()
         return _invalid(error.errors()).response()
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> JSONResponse:
+        if error.detail == UNREADABLE:
+            return ServiceError(422, "the body is not JSON that can be read", where="body").response()
         said = {
             404: f"there is nothing at {request.url.path!r:.200}; GET /openapi.json lists what there is",
             405: f"{request.method} is not answered at {request.url.path!r:.200}",
         }
         message = said.get(error.status_code, str(error.detail))
         return ServiceError(error.status_code, message, headers=dict(error.headers or {})).response()
-
-    @app.exception_handler(Exception)
-    async def internal(request: Request, error: Exception) -> JSONResponse:
-        return unexpected(error).response()
 
 
 def unexpected(error: BaseException) -> ServiceError:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import hmac
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from anyorder.serve.errors import ServiceError
+from anyorder.serve.errors import ServiceError, unexpected
 from anyorder.serve.metrics import Metrics
 from anyorder.serve.settings import Settings, is_loopback
 
@@ -44,7 +43,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 500
+        began, status, body = time.perf_counter(), 500, _Body(self.settings.limits.body, receive)
 
         async def counted(message: Message) -> None:
             nonlocal status
@@ -53,11 +52,23 @@ class Guard:
                 message = {**message, "headers": [*message.get("headers", []), *HEADERS]}
             await send(message)
 
+        async def answered(message: Message) -> None:
+            if not body.too_large:
+                await counted(message)
+            elif message["type"] == "http.response.start":
+                # Whatever the application makes of a body that broke off: this is why it did.
+                await self._too_large().response()(scope, receive, counted)
+
         try:
             self._check(scope)
-            await self.app(scope, self._bounded(receive), counted)
-        except ServiceError as error:  # raised before the application, or while its body was read
+            await self.app(scope, body, answered)
+        except ServiceError as error:
             await error.response()(scope, receive, counted)
+        except ClientDisconnect:
+            if body.too_large:
+                await self._too_large().response()(scope, receive, counted)
+        except Exception as error:  # noqa: BLE001 (whoever asked is answered, whatever went wrong)
+            await unexpected(error).response()(scope, receive, counted)
         finally:
             # Not the path itself: whoever asks for a thousand paths would fill the registry.
             route = getattr(scope.get("route"), "path", "unknown")
@@ -88,23 +99,27 @@ class Guard:
         if length.isdigit() and int(length) > self.settings.limits.body:
             raise self._too_large()
 
-    def _bounded(self, receive: Receive) -> Callable[[], Awaitable[MutableMapping[str, Any]]]:
-        """The parts of a body, up to the limit, whatever its header said."""
-        taken = 0
-
-        async def part() -> MutableMapping[str, Any]:
-            nonlocal taken
-            message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self.settings.limits.body:
-                raise self._too_large()
-            return message
-
-        return part
-
     def _too_large(self) -> ServiceError:
         limit = self.settings.limits.body
         return ServiceError(413, f"the body has more than {limit} bytes", where="body", limit=limit, kind="body_limit")
+
+
+class _Body:
+    """The parts of a body, up to a limit, whatever its header said."""
+
+    def __init__(self, limit: int, receive: Receive) -> None:
+        self.limit, self.receive = limit, receive
+        self.taken = 0
+
+    @property
+    def too_large(self) -> bool:
+        return self.taken > self.limit
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        self.taken += len(message.get("body", b""))
+        # The rest is not taken: to the application it is as if the client had gone.
+        return {"type": "http.disconnect"} if self.too_large else message
 
 
 def _hostname(host: str) -> str:

@@ -178,8 +178,7 @@ def _infer(served: Served, said: InferRequest, limits: Any) -> list[dict[str, An
         if column != LOG_PROB:
             served.model.schema.index(column)
     outputs = []
-    whole = frame.reindex(columns=[*frame.columns, *(one for one in served.model.columns if one not in frame.columns)])
-    filled = served.model.fill(whole, progress=False) if set(wanted) - {LOG_PROB} else whole
+    filled = served.model.fill(frame, progress=False) if set(wanted) - {LOG_PROB} else frame
     for column in wanted:
         if column == LOG_PROB and LOG_PROB not in served.model.schema:
             found, kind = served.model.log_prob(frame, progress=False).tolist(), "FP64"
