@@ -65,17 +65,16 @@ def test_a_csv_keeps_its_dialect(service: Asking) -> None:
 
 def test_how_sure_a_filled_cell_is(service: Asking, models: dict[str, Any]) -> None:
     model = models["table"]
-    body = [
-        {"count": 20, "kind": None, "size": None, "day": None},
-        {"count": 30, "kind": "ash", "size": 1, "day": None},
-    ]
+    rows = [[20, None, None, None], [30, "ash", 1.0, None]]
+    body = {"columns": ["count", "kind", "size", "day"], "rows": rows}
     answer = service.post(f"{PATH}/fill?uncertainty=true", body).json()
     cells = {(cell["row"], cell["column"]): cell for cell in answer["filled"]}
     assert set(cells) == {(0, "kind"), (0, "size"), (0, "day"), (1, "day")}
-    given = model.given(count=20)
-    assert cells[0, "kind"]["certainty"] == pytest.approx(max(given["kind"].probs().values()), abs=1e-6)
-    low, high = given["size"].interval(0.9)
-    assert (cells[0, "size"]["low"], cells[0, "size"]["high"]) == pytest.approx((low, high), abs=1e-5)
+    frame = pd.DataFrame(rows, columns=body["columns"]).astype({"size": float})
+    shares = model.predict_proba(frame, "kind").iloc[0]
+    assert cells[0, "kind"]["certainty"] == pytest.approx(shares.max(), abs=1e-6)
+    ends = model.given(frame.drop(columns="size"))["size"].interval(0.9).iloc[0]
+    assert (cells[0, "size"]["low"], cells[0, "size"]["high"]) == pytest.approx(tuple(ends), abs=1e-5)
     assert all(0 <= cell["certainty"] <= 1 for cell in cells.values())
 
 

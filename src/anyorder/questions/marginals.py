@@ -239,15 +239,18 @@ class Marginals:
         axis = self.axes[variable.name]
         width = axis.edges[-1] - axis.edges[0]
         low = [axis.edges[0] - times * width for times in reversed(FARTHER)]
-        points = np.array([*low, *axis.edges, *(axis.edges[-1] + times * width for times in FARTHER)])
+        high = [axis.edges[-1] + times * width for times in FARTHER]
+        # The cdf jumps at an atom: it is taken there, and just before.
+        jumps = [end for atom in variable.atoms for end in (atom - ROUNDING * width, atom)]
+        points, first = np.unique(np.array([*low, *axis.edges, *high, *jumps]), return_index=True)
+        inner = np.flatnonzero((first >= len(low)) & (first < len(low) + len(axis.edges)))
         table = law.cdf(torch.as_tensor(codec.from_measure(points))[:, None])
         coarse, error = mixed(table), max(error, _error(table, shares))
         fine = np.stack([_divided(axis, points, column) for column in coarse.T], axis=1)
         reached = mixed(law.cdf(torch.as_tensor(codec.from_measure(fine))))
-        outer = len(FARTHER)
 
         def read(row: int) -> Marginal:
-            inside = coarse[outer:-outer, row]
+            inside = coarse[inner, row]
             mean, quantiles = _summary(axis, points, coarse[:, row], fine[:, row], reached[:, row])
             units = self.in_units(variable, [mean, *quantiles])
             return Marginal(
@@ -349,8 +352,7 @@ def _axis(codec: Codec) -> Axis:
 
 def _divided(axis: Axis, points: Numbers, reached: Numbers) -> Numbers:
     """Values that divide a cdf, given at some points and straight between them, into equal parts."""
-    rising = np.concatenate([[True], np.diff(np.maximum.accumulate(reached)) > 0])
-    fine = np.interp(FINE, np.maximum.accumulate(reached)[rising], points[rising])
+    fine = _inverse(FINE, points, np.maximum.accumulate(reached))
     return np.rint(fine) if axis.step else fine
 
 
@@ -358,13 +360,19 @@ def _summary(
     axis: Axis, points: Numbers, coarse: Numbers, fine: Numbers, reached: Numbers
 ) -> tuple[float, list[float]]:
     """The mean and the quantiles, off the cdf at two sets of values."""
-    both, first = np.unique(np.concatenate([fine, points]), return_index=True)
-    values, cdf = both, np.maximum.accumulate(np.concatenate([reached, coarse])[first])
-    mass = np.diff(cdf)
-    rising = np.concatenate([[True], mass > 0])
-    mean = float(((values[1:] + values[:-1] + axis.step) / 2) @ mass)
+    values, first = np.unique(np.concatenate([fine, points]), return_index=True)
+    cdf = np.maximum.accumulate(np.concatenate([reached, coarse])[first])
+    mean = float(((values[1:] + values[:-1] + axis.step) / 2) @ np.diff(cdf))
     mean += float(values[0] * cdf[0] + values[-1] * (1 - cdf[-1]))
-    if axis.step:
-        # Between two values of the table a cell holds several whole numbers; the least that reaches a level is wanted.
-        return mean, np.ceil(np.interp(LEVELS, cdf[rising], values[rising]) - ROUNDING).tolist()
-    return mean, np.interp(LEVELS, cdf[rising], values[rising]).tolist()
+    quantiles = _inverse(np.array(LEVELS), values, cdf)
+    # Between two values of the table there may be several whole numbers: the least that reaches a level is wanted.
+    return mean, (np.ceil(quantiles - ROUNDING) if axis.step else quantiles).tolist()
+
+
+def _inverse(levels: Numbers, values: Numbers, cdf: Numbers) -> Numbers:
+    """The least value at which a cdf, straight between some values, reaches each level."""
+    after = np.searchsorted(cdf, levels).clip(1, len(cdf) - 1)
+    before = after - 1
+    rise = cdf[after] - cdf[before]
+    share = np.divide(levels - cdf[before], rise, out=np.zeros(len(levels)), where=rise > 0).clip(0, 1)
+    return np.asarray(values[before] + share * (values[after] - values[before]))
