@@ -163,6 +163,7 @@ WRONG: list[tuple[str, str, dict[str, Any], int]] = [
         400,
     ),
     ("no base64", f"{PICTURES}/fill", {"json": {"picture": "???", "known": "!"}}, 400),
+    ("letters that are not base64", f"{PICTURES}/score", {"json": {"pictures": ["\u00c8"]}}, 400),
     ("a mode that is not there", f"{PICTURES}/sample", {"json": {"mode": "os.system"}}, 400),
     (
         "tensors of another shape",

@@ -6,7 +6,6 @@ A picture is nested lists of whole numbers from 0 to levels - 1, or a PNG file i
 from __future__ import annotations
 
 import base64
-import binascii
 import io
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -155,7 +154,7 @@ def read_known(said: Any, model: Any) -> Any:
 
 
 def _png(text: str, where: str, *, colour: bool) -> Any:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         content = base64.b64decode(text.partition("base64,")[2] or text, validate=True)
@@ -163,7 +162,9 @@ def _png(text: str, where: str, *, colour: bool) -> Any:
             if picture.width * picture.height > MOST_PIXELS:  # before any of it is unpacked
                 raise UserError(f"{where}: a picture of {picture.width} x {picture.height} pixels is too large")
             return np.asarray(picture.convert("RGB" if colour else "L"))
-    except (binascii.Error, UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except UserError:
+        raise
+    except (ValueError, OSError, SyntaxError, Image.DecompressionBombError) as error:  # what Pillow and base64 raise
         raise UserError(f"{where}: expected a PNG file in base64: {type(error).__name__}") from None
 
 
