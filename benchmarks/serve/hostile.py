@@ -54,7 +54,20 @@ ODD: list[Any] = [
     [],
     {},
 ]
-ODD += [[[]], {"low": 1}, {"one_of": [[]]}, {"missing": False}, "{", "__import__('os')", "NaN", 1.5, "2024-13-45", "😀"]
+ODD += [
+    [],
+    {},
+    [[]],
+    {"low": 1},
+    {"one_of": [[]]},
+    {"missing": False},
+    "{",
+    "__import__('os')",
+    "NaN",
+    1.5,
+    "2024-13-45",
+    "😀",
+]
 BODIES: list[tuple[str, Any]] = [
     ("/v1/models/table/marginals", {"given": {"count": 20, "kind": {"one_of": ["ash"]}}, "draws": 8, "seed": 1}),
     ("/v1/models/table/marginals", {"given": {"size": {"low": 0, "high": 1}}, "columns": ["rain"], "draws": 8}),
@@ -69,7 +82,7 @@ BODIES: list[tuple[str, Any]] = [
     ("/v1/models/text/text/sample", {"beginning": "the", "count": 1, "length": 8}),
     (
         "/v1/models/pictures/pictures/fill",
-        {"picture": [[1] * 8] * 8, "known": [[True] * 8] * 8, "draws": 1, "steps": 2},
+        {"picture": [[1] * 8] * 8, "known": [[True] * 8] * 8, "steps": 2},
     ),
     ("/v2/models/table/infer", {"inputs": [{"name": "size", "shape": [1], "datatype": "FP64", "data": [1.0]}]}),
 ]

@@ -133,7 +133,7 @@ def _print_completion(model: TableModel, question: Question, rules: list[str] | 
         raise UserError("--most-probable expects column names without values, as in 'price, river | rooms=6'")
     found = model.given(question.evidence, rules=rules or []).most_probable(*question.asked)
     facts = {"question": write_question(question), "row": plain(found.row), "log_prob": found.log_prob}
-    show.printreply_facts(facts | {"exact": found.exact}, as_json=as_json)
+    show.print_result(facts | {"exact": found.exact}, as_json=as_json)
 
 
 def _reply(

@@ -303,7 +303,7 @@ class Drawn(Distribution):
     def entropy(self) -> Tensor:
         return torch.zeros_like(self.values)
 
-    def expect(self, function: Callable[[Tensor], Tensor]) -> Tensor:
+    def expect(self, function: Callable[[Tensor], Tensor], *, fine: bool = True) -> Tensor:
         return function(self.values)
 
 

@@ -134,7 +134,7 @@ def unexpected(error: BaseException) -> ServiceError:
 
 def _invalid(errors: Sequence[Any]) -> ServiceError:
     """The first thing that is wrong with a request that does not have the expected shape."""
-    first = errors[0] if errors else {"loc": (), "msg": "the request cannot be read"}
+    first: dict[str, Any] = errors[0] if errors else {"loc": (), "msg": "the request cannot be read"}
     place = [str(part) for part in first["loc"] if part not in ("body", "query", "path")]
     message = str(first["msg"])[:LONGEST]
     if first.get("type") == "json_invalid":

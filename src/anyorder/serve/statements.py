@@ -111,7 +111,7 @@ Given: TypeAlias = Annotated[dict[Annotated[str, Field(max_length=LONGEST)], Sta
 def evidence_of(given: Mapping[str, Statement]) -> dict[str, Any]:
     """What is known as Python has it; what is null is left out."""
     return {
-        name: said.python() if isinstance(said, _Said) else _number(said)  # type: ignore[attr-defined]
+        name: said.python() if isinstance(said, _Said) else _number(said)
         for name, said in given.items()
         if said is not None
     }

@@ -171,7 +171,8 @@ def _read_parquet(content: bytes, limits: Limits) -> pd.DataFrame:
 
         file = pq.ParquetFile(io.BytesIO(content))
         check_size(file.metadata.num_rows, file.metadata.num_columns, limits)
-        return file.read().to_pandas()
+        table: pd.DataFrame = file.read().to_pandas()
+        return table
     except ServiceError:
         raise
     except Exception as error:  # noqa: BLE001 (of a damaged file pyarrow raises nearly anything)
@@ -189,7 +190,8 @@ def _read_arrow(content: bytes, limits: Limits) -> pd.DataFrame:
                 check_size(rows, part.num_columns, limits)
                 part.validate(full=True)
                 parts.append(part)
-            return pa.Table.from_batches(parts, stream.schema).to_pandas()
+            table: pd.DataFrame = pa.Table.from_batches(parts, stream.schema).to_pandas()
+            return table
     except ServiceError:
         raise
     except Exception as error:  # noqa: BLE001 (as above)
@@ -217,7 +219,7 @@ def table_bytes(
         if schema is not None:
             table = as_written(table, schema, like)
         table.attrs.clear()
-        text = table.to_csv(lineterminator=dialect.newline, **dialect.csv_options(table))
+        text: str = table.to_csv(lineterminator=dialect.newline, **dialect.csv_options(table))
         return (("\ufeff" if dialect.mark else "") + text).encode("utf-8")
     table = as_pandas(frame).reset_index(drop=True)
     table.attrs.clear()

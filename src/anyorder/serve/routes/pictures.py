@@ -130,7 +130,9 @@ def read_picture(said: Any, model: Any, where: str) -> Any:
         return to_levels(_png(said, where, colour=len(model.shape) == 3), model.levels)
     try:
         array = np.array(said, dtype=object)
-        picture = np.array([0 if cell is None else cell for cell in array.ravel()], dtype=np.int64).reshape(array.shape)
+        picture: Any = np.array([0 if cell is None else cell for cell in array.ravel()], dtype=np.int64).reshape(
+            array.shape
+        )
     except (TypeError, ValueError, OverflowError):
         picture = np.zeros(0)
     if picture.shape != model.shape:

@@ -121,7 +121,8 @@ async def marginals(name: str, said: MarginalsRequest, service: Served_) -> Resp
         if not said.evidence:
             return plain_json(await lots.ask(said))
         found = dict(await lots.ask(said))
-        about = EvidenceRequest(given=said.given, rules=said.rules, draws=said.draws, seed=said.seed)
+        shared = said.model_dump(include={"rules", "draws", "seed"})
+        about = EvidenceRequest(given=said.given, **shared)
         return as_json(found | {"evidence": await service.workers.run(lambda: _evidence(served, about))})
 
     return await service.once(key_of("marginals", name, said.model_dump()), work)
@@ -142,7 +143,7 @@ def _marginals(served: Served, asked: Sequence[MarginalsRequest]) -> list[dict[s
             except UserError as error:
                 found.append(of_mistake(error, "given"))
     for at, answer in _answered(served, asked, questions):
-        found[at] = answer if isinstance(answer, Exception) else {**found[at], "columns": answer}  # type: ignore[dict-item]
+        found[at] = answer if isinstance(answer, Exception) else {**found[at], "columns": answer}
     return found
 
 
