@@ -68,8 +68,15 @@ export class AnyOrderExplorer extends HTMLElement {
         this.history = h("div", { class: "group" }, this.undo, this.redo), this.copies),
       this.tabs, this.failure, this.live, this.panel));
     this.#buildExplore();
-    this.addEventListener("keydown", (event) => this.#shortcut(event));
   }
+
+  /** Ctrl Z works on the whole page where the page is ours; in a notebook only inside of the element. */
+  connectedCallback() {
+    this.listening = new AbortController();
+    (this.#linked ? document : this).addEventListener("keydown", (event) => this.#shortcut(event), { signal: this.listening.signal });
+  }
+
+  disconnectedCallback() { this.listening.abort(); }
 
   #buildExplore() {
     const actions = {

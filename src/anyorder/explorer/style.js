@@ -116,7 +116,7 @@ select { padding-right: 6px; max-width: 100%; }
 .level .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .level .track { position: relative; height: 16px; border-radius: 4px; background: var(--sunken); overflow: hidden; }
 .level:hover .track { background: var(--line); }
-.level .bar { position: absolute; left: 0; border-radius: 3px; min-width: 1px; }
+.level .bar { position: absolute; left: 0; border-radius: 3px; }
 .level .bar.before { top: 0; bottom: 0; background: var(--before); }
 .level .bar.after { top: 4px; bottom: 4px; background: var(--after); }
 .level .share { text-align: right; color: var(--muted); font-size: 14px; white-space: nowrap; }
