@@ -24,8 +24,9 @@ LAYERS: list[tuple[str, ...]] = [
     ("model",),
     ("training", "questions"),
     ("tasks",),
-    ("modalities",),
-    ("cli", "sklearn"),
+    ("modalities", "explorer"),
+    ("serve", "sklearn"),
+    ("cli",),
     ("__init__", "__main__"),
 ]
 
@@ -127,7 +128,7 @@ def wrong_imports(tree: ast.Module, module: str, path: Path) -> list[str]:
 def test_the_top_of_the_tree_fits_on_a_screen() -> None:
     top = [path for path in SOURCE.iterdir() if not path.name.startswith((".", "__pycache__"))]
     assert len([path for path in top if path.suffix == ".py"]) <= 5
-    assert len([path for path in top if path.is_dir()]) <= 16
+    assert len([path for path in top if path.is_dir()]) <= 18
 
 
 @pytest.mark.parametrize("module", MODULES)

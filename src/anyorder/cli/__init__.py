@@ -25,6 +25,7 @@ from anyorder.cli.look import look
 from anyorder.cli.next import next_
 from anyorder.cli.paths import check_apart
 from anyorder.cli.predict import predict
+from anyorder.cli.serve import serve
 from anyorder.cli.signatures import with_check
 from anyorder.cli.update import update
 
@@ -48,6 +49,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "anomalies": anomalies,
     "next": next_,
     "interview": interview,
+    "serve": serve,
     "compress": by_modality("compress", "Compress a file with the model; decompress needs the same model."),
     "decompress": by_modality("decompress", "Restore what compress wrote with this model."),
     "info": by_modality("info", "Show what is in a model file."),

@@ -10,6 +10,7 @@ import typer
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
+from anyorder.support.plain import plain
 
 
 def anomalies(
@@ -38,7 +39,7 @@ def anomalies(
     if as_json:
         show.print_json({"rows": len(frame), "anomalies": found})
     elif found:
-        lines = [show.plain(one) for one in found]
+        lines = [plain(one) for one in found]
         show.print_table([{**line, "probability": f"{line['probability']:.2g}"} for line in lines])
     else:
         typer.echo("no rows to rank" if rows else "no known cells to rank")

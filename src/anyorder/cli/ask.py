@@ -19,8 +19,10 @@ from anyorder.cli.options import EscapeFormulas, Given, Json, ModelFile, RuleTex
 from anyorder.cli.paths import check_figure, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.ask import Reply, reply_to
+from anyorder.questions.facts import UNORDERED, estimate_facts, reply_facts
 from anyorder.questions.grammar import Question, parse_evidence, parse_question, write_question
 from anyorder.support.csv_rows import csv_rows, without_formula
+from anyorder.support.plain import plain
 
 if TYPE_CHECKING:
     from anyorder.modalities.tables.model import TableModel
@@ -94,7 +96,7 @@ def ask(
     if together:
         _print_completion(loaded, read, rule, as_json=as_json)
         return
-    result = _result(_reply(loaded, read, draws, seed, question, rule), read)
+    result = reply_facts(_reply(loaded, read, draws, seed, question, rule), read)
     if plot is not None:
         from anyorder.questions import plots
         from anyorder.support import plotting
@@ -115,7 +117,7 @@ def _converse(
     def answer(text: str, read: Question) -> None:
         read = _with(read, known)
         (show.print_json if as_json else show.print_answers)(
-            _result(_reply(model, read, draws, seed, text, rule), read)
+            reply_facts(_reply(model, read, draws, seed, text, rule), read)
         )
 
     Prompt(model, answer).run()
@@ -126,29 +128,11 @@ def _with(question: Question, known: dict[str, str]) -> Question:
     return replace(question, evidence={**known, **question.evidence}) if known else question
 
 
-def _result(reply: Reply, read: Question) -> dict[str, Any]:
-    """What is printed of a reply."""
-    result: dict[str, Any] = {"question": write_question(read), "evidence": dict(read.evidence)}
-    result["answers"] = {name: show.answer_facts(answer) for name, answer in reply.answers.items()}
-    if read.values:
-        result["values"] = dict(read.values)
-    for name, number in reply.numbers.items():
-        result[name] = show.plain(number) if name == "log_prob" else show.estimate_facts(number)
-        if name == "log_prob" and show.standard_error(number):
-            result["standard_error"] = show.standard_error(number)
-        if name == "log_prob" and show.own_doubt(number):
-            result["doubt"] = show.own_doubt(number)
-    for what in ("means", "medians", "modes"):
-        if found := getattr(reply, what):
-            result[what] = {name: show.estimate_facts(value) for name, value in found.items()}
-    return result
-
-
 def _print_completion(model: TableModel, question: Question, rules: list[str] | None, *, as_json: bool) -> None:
     if question.form or question.values:
         raise UserError("--most-probable expects column names without values, as in 'price, river | rooms=6'")
     found = model.given(question.evidence, rules=rules or []).most_probable(*question.asked)
-    facts = {"question": write_question(question), "row": show.plain(found.row), "log_prob": found.log_prob}
+    facts = {"question": write_question(question), "row": plain(found.row), "log_prob": found.log_prob}
     show.print_result(facts | {"exact": found.exact}, as_json=as_json)
 
 
@@ -223,7 +207,7 @@ def answer_rows(
             found += _numbers_of(name, answer)
     except UserError as error:
         return [{"question": text, "error": " ".join(str(error).split())}]
-    return [{"question": text, "what": what, **show.estimate_facts(number)} for what, number in found]
+    return [{"question": text, "what": what, **estimate_facts(number)} for what, number in found]
 
 
 def _numbers_of(name: str, answer: Answer) -> Iterator[tuple[str, Any]]:
@@ -231,7 +215,7 @@ def _numbers_of(name: str, answer: Answer) -> Iterator[tuple[str, Any]]:
     if answer.variable.levels or answer.kind == "spiked":
         for level, probability in answer.probs().items():
             yield f"P({name}={level})", probability
-    if answer.kind in show.UNORDERED:
+    if answer.kind in UNORDERED:
         return
     if answer.kind != "ordinal":
         yield f"mean of {name}", answer.mean()

@@ -12,6 +12,7 @@ from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
 from anyorder.cli.paths import check_figure
 from anyorder.errors import UserError
+from anyorder.support.plain import plain
 
 
 def check(
@@ -42,7 +43,7 @@ def check(
     if as_json:
         show.print_json(result)
         return
-    _show(show.plain(lines), calibration.levels, show.plain(coherence))
+    _show(plain(lines), calibration.levels, plain(coherence))
 
 
 def _show(lines: list[dict[str, Any]], levels: tuple[float, ...], coherence: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from anyorder.cli import show
 from anyorder.cli.files import load_table_model
 from anyorder.cli.options import Json
 from anyorder.support.installed import version_of
+from anyorder.support.plain import plain
 
 PACKAGES = ("anyorder", "torch", "numpy", "pandas", "scipy", "lightgbm", "safetensors", "narwhals", "typer", "rich")
 EXTRAS = {
@@ -52,7 +53,7 @@ def doctor(as_json: Json = False) -> None:
     if as_json:
         show.print_json(facts)
     else:
-        show.print_facts(show.plain(facts))
+        show.print_facts(plain(facts))
     if facts["self_test"]["result"] != "passed":
         raise typer.Exit(1)
 

@@ -122,6 +122,14 @@ SHOWN = {
             "anyorder interview patients.anyorder --about diagnosis --transcript case17.json --resume",
         ),
     ),
+    "serve": Shown(
+        "Answer questions over HTTP.",
+        (
+            "anyorder serve house.anyorder",
+            "anyorder serve house.anyorder prices=other.anyorder --port 8000",
+            "anyorder serve --demo",
+        ),
+    ),
     "compress": Shown(
         "Compress a file with the model.",
         (

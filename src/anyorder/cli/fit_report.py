@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from anyorder.cli import show
 from anyorder.cli.report import Picture, Section, write_report
 from anyorder.cli.sparkline import axis_of, heights
 from anyorder.errors import UserError
 from anyorder.support import html
+from anyorder.support.plain import plain
 from anyorder.tasks.summary.heat_map import heat_map
 from anyorder.tasks.summary.page import pair_table, predicted_table, steps_list
 from anyorder.tasks.summary.predicted import worth_asking
@@ -192,5 +192,5 @@ def _shown(answer: Answer, axis: list[float]) -> tuple[Any, Any]:
         likely = sorted(masses.items(), key=lambda pair: -pair[1])[:SHOWN_LEVELS]
         said = ", ".join(f"{value_text(level)} {percent(probability)}" for level, probability in likely)
         return html.columns([float(mass) for mass in masses.values()]), said
-    low, middle, high = (value_text(show.plain(value)) for value in answer.quantile([0.05, 0.5, 0.95]))
+    low, middle, high = (value_text(plain(value)) for value in answer.quantile([0.05, 0.5, 0.95]))
     return html.columns(heights(answer, axis)), f"{middle} (90% in {low} to {high})"

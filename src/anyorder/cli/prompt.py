@@ -20,6 +20,7 @@ import typer
 from anyorder.cli import show
 from anyorder.cli.completion import completions
 from anyorder.errors import UserError
+from anyorder.questions.facts import variable_facts
 from anyorder.questions.grammar import Question, parse_question
 from anyorder.support.visible import visible
 from anyorder.support.words import TextError
@@ -77,7 +78,7 @@ class Prompt:
             typer.echo(HELP)
         elif self._is(line, "columns"):
             variables = self.model.schema.variables
-            show.print_variables([show.variable_facts(variable) for variable in variables])
+            show.print_variables([variable_facts(variable) for variable in variables])
         else:
             self._question(line)
 

@@ -12,22 +12,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape as escape_markup
 from rich.table import Table
 
+from anyorder.questions.facts import QUANTILES
+from anyorder.support.plain import plain
 from anyorder.support.visible import visible
 
-if TYPE_CHECKING:
-    from anyorder.questions.answer import Answer
-    from anyorder.variables.schema import Variable
-
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:")
-UNORDERED = ("boolean", "categorical")  # kinds without a mean or quantiles
 
 
 def escape(text: str) -> str:
@@ -52,85 +47,6 @@ def bar(doing: str) -> Iterator[None]:
         task = shown.add_task(doing, total=None)
         with watched(lambda done, total: shown.update(task, completed=done, total=total)):
             yield
-
-
-def answer_facts(answer: Answer) -> dict[str, Any]:
-    """The facts of one answer: probabilities where it is discrete, moments and quantiles where it is a number."""
-    facts: dict[str, Any] = {"kind": answer.kind}
-    errors: dict[str, Any] = {}
-    doubts: dict[str, Any] = {}
-    if answer.variable.levels or answer.kind == "spiked":
-        pairs = list(answer.probs().items())
-        errors["probs"] = {str(level): standard_error(probability) for level, probability in pairs}
-        doubts["probs"] = {str(level): own_doubt(probability) for level, probability in pairs}
-        if answer.kind in UNORDERED:
-            pairs.sort(key=lambda pair: -pair[1])
-        facts["probs"] = {str(level): float(probability) for level, probability in pairs}
-    if answer.kind not in UNORDERED:
-        if answer.kind != "ordinal":  # levels have an order but no distance
-            mean, deviation = answer.mean(), answer.std()
-            facts["mean"], facts["std"] = plain(mean), plain(deviation)
-            errors["mean"], errors["std"] = standard_error(mean), standard_error(deviation)
-            doubts["mean"], doubts["std"] = own_doubt(mean), own_doubt(deviation)
-        values = answer.quantile(list(QUANTILES))
-        facts["quantiles"] = {f"{level:g}": plain(value) for level, value in zip(QUANTILES, values, strict=True)}
-        if in_own_form(answer.variable):
-            written = {f"{level:g}": answer.written(value) for level, value in zip(QUANTILES, values, strict=True)}
-            facts["written"] = {"quantiles": written}
-            if "mean" in facts:
-                facts["written"]["mean"] = answer.written(mean)
-    if hasattr(answer, "method"):  # an estimate under ranges says how good it is
-        facts["standard_errors"], facts["method"] = errors, answer.method
-    if getattr(answer, "parts", None) is not None:  # so does a model about itself
-        facts["doubts"] = doubts
-    return facts
-
-
-def in_own_form(variable: Variable) -> bool:
-    """Whether the values of a column are written in another way than numbers and times are printed."""
-    return variable.notation is not None or bool(variable.form and variable.form not in ("text", "date"))
-
-
-def standard_error(value: Any) -> float:
-    """The standard error of an estimate; 0 for a number that is exact."""
-    return float(getattr(value, "standard_error", 0.0))
-
-
-def own_doubt(value: Any) -> float:
-    """The model's own doubt about a number; 0 where it has none."""
-    return float(getattr(value, "doubt", 0.0))
-
-
-def estimate_facts(value: Any) -> dict[str, Any]:
-    """A number, its standard error, the model's own doubt about it and how it was found."""
-    return {
-        "value": plain(value),
-        "standard_error": standard_error(value),
-        "doubt": plain(own_doubt(value)),
-        "method": getattr(value, "method", "exact"),
-    }
-
-
-def plain(value: Any) -> Any:
-    """Values of numpy, pandas and torch as what JSON knows; a number that is not finite becomes null."""
-    if isinstance(value, Mapping):
-        return {str(plain(key)): plain(item) for key, item in value.items()}
-    if isinstance(value, str) or value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, Sequence | set | frozenset):
-        return [plain(item) for item in value]
-    # Dates print themselves as ISO text; their `.item()`, where they have one, would lose the unit.
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return str(value)
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float):  # an Estimate too, which prints itself with its error
-        return float(value) if math.isfinite(value) else None
-    return value if isinstance(value, int | bool) else str(value)
 
 
 def as_json(result: Mapping[str, Any]) -> str:
@@ -265,24 +181,6 @@ def print_variables(variables: Sequence[Mapping[str, Any]]) -> None:
             values = ", ".join(filter(None, [values, f"context, {variable['context']}"]))
         table.add_row(escape(variable["name"]), variable["kind"], escape(values))
     _console().print(table)
-
-
-def variable_facts(variable: Variable) -> dict[str, Any]:
-    """What a model knows of a column: its kind, levels, atoms, bounds and who said so, the precision of its numbers,
-    and whether it is context.
-    """
-    facts: dict[str, Any] = {"name": variable.name, "kind": variable.kind, "levels": list(variable.levels)}
-    if variable.atoms:
-        facts["atoms"] = list(variable.atoms)
-    if variable.bounds != (None, None):
-        facts["bounds"] = list(variable.bounds)
-        facts["bounds_are"] = "declared" if variable.declared else "recognised"
-    if variable.step:
-        facts["step"] = variable.step
-    if variable.context:
-        facts["context"] = "may be unknown" if variable.optional else "always known"
-    plain_facts: dict[str, Any] = plain(facts)
-    return plain_facts
 
 
 def _line(variable: Mapping[str, Any]) -> str:

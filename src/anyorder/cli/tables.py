@@ -29,8 +29,10 @@ from anyorder.cli.options import (
 )
 from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
+from anyorder.questions.facts import variable_facts
 from anyorder.questions.grammar import parse_evidence, parse_names, write_set
 from anyorder.support.boundary import field
+from anyorder.support.plain import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,13 +177,13 @@ def score(
 
 def info(model: TableModel, as_json: Json = False) -> None:
     """Its variables, and how it was trained."""
-    variables = [show.variable_facts(variable) for variable in model.schema.variables]
+    variables = [variable_facts(variable) for variable in model.schema.variables]
     if as_json:
         show.print_json({"variables": variables, "card": model.card})
     else:
         show.print_variables(variables)
         typer.echo()
-        show.print_facts(show.plain(model.card))
+        show.print_facts(plain(model.card))
 
 
 def compress(model: TableModel, file: TableFile, out: PlainOut, as_json: Json = False) -> None:

@@ -19,6 +19,7 @@ from anyorder.cli.paths import check_apart, check_folder, check_writable
 from anyorder.errors import UserError
 from anyorder.support.atomic import WriteError
 from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.plain import plain
 
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
@@ -101,7 +102,7 @@ class TrainingRun:
         if self.as_json:
             show.print_json({**result, **(further or {}), "card": model.card})
         else:
-            score = f"{show.number(show.plain(scores.get('held_out')))} ({scores.get('unit', 'nats')})"
+            score = f"{show.number(plain(scores.get('held_out')))} ({scores.get('unit', 'nats')})"
             show.print_facts({**result, "score": score})
 
     def _save(self, model: FittedModel) -> None:

@@ -15,6 +15,7 @@ from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, Unse
 from anyorder.cli.paths import check_writable
 from anyorder.errors import UserError
 from anyorder.support.interrupt import deferred_once_begun
+from anyorder.support.plain import plain
 
 
 def update(
@@ -44,6 +45,6 @@ def update(
     if as_json:
         show.print_json({"model": str(out), **said})
         return
-    show.print_facts(show.plain({"model": str(out), **said}))
+    show.print_facts(plain({"model": str(out), **said}))
     if not said["taken"]:
         show.note("the new rows do not improve the model by more than chance: it answers as before")

@@ -29,7 +29,7 @@ from anyorder.questions.comparisons import separated, with_evidence
 from anyorder.questions.doubt import parts_of, with_doubt
 from anyorder.questions.drawn_rows import draw_rows
 from anyorder.questions.estimate import Estimate
-from anyorder.questions.evidence import Between, OneOf, Statement
+from anyorder.questions.evidence import Between, OneOf, Statement, Value
 from anyorder.questions.joint import OrderSpread, log_prob_over, order_spread
 from anyorder.questions.known import Known
 from anyorder.questions.most_probable import MostProbable, completion
@@ -501,6 +501,17 @@ class Conditional:
     def given_indices(self) -> frozenset[int]:
         """The variables that the evidence speaks of."""
         return frozenset(self._known.values) | frozenset(self._known.regions)
+
+    def is_exact(self, name: str) -> bool:
+        """Whether the evidence says a value of this variable, and no range, set or that it is missing.
+
+        Examples
+        --------
+        >>> known = model.given(rooms=6, price="> 30")
+        >>> known.is_exact("rooms"), known.is_exact("price")
+        (True, False)
+        """
+        return isinstance(self._known.statements.get(name), Value)
 
     @property
     def given_places(self) -> frozenset[int]:

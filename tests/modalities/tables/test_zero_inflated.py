@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import anyorder as ao
-from anyorder.cli.show import answer_facts
 from anyorder.errors import UserError
+from anyorder.questions.facts import answer_facts
 
 
 @pytest.fixture(scope="module")

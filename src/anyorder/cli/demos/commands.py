@@ -13,6 +13,7 @@ from anyorder.cli import show
 from anyorder.cli.options import Json, Seed
 from anyorder.cli.paths import check_picture, check_writable
 from anyorder.cli.signatures import spelled_out
+from anyorder.support.plain import plain
 
 Report = Annotated[Path, typer.Option("-o", "--out", metavar="HTML", help="where to write the report")]
 Fills = Annotated[Path, typer.Option("-o", "--out", metavar="PICTURE", help="where to draw the fills")]
@@ -34,7 +35,7 @@ class DemoRun:
         if self.as_json:
             show.print_json(result)
         else:
-            show.print_table(show.plain(result["scores"]))
+            show.print_table(plain(result["scores"]))
             typer.echo(f"\n{last_line}")
 
 

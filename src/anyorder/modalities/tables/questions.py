@@ -22,6 +22,8 @@ from anyorder.questions.conditional import Conditional
 from anyorder.questions.estimate import Estimate
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.information import mutual_information
+from anyorder.questions.marginals import DRAWS as MARGINAL_DRAWS
+from anyorder.questions.marginals import Marginal, Marginals
 from anyorder.questions.most_probable import MostProbable
 from anyorder.questions.row_log_probs import row_log_probs
 from anyorder.questions.rules import Rules, parse_rules
@@ -136,6 +138,47 @@ class TableQuestions(FittedModel):
         ['no', 'yes']
         """
         return self.given()[name]
+
+    def marginals(
+        self,
+        evidence: Any = None,
+        columns: str | Sequence[str] = (),
+        *,
+        draws: int = MARGINAL_DRAWS,
+        seed: int = 0,
+        rules: Sequence[str] | None = None,
+    ) -> dict[str, Marginal]:
+        """What is to be said of every column given evidence, in one go: to look at, or to draw.
+
+        Means and quantiles are read off a table of the cdf, and so are not exact: to about a hundredth of the spread.
+        Where digits matter ask ``given(...)[column]``.
+
+        Parameters
+        ----------
+        evidence
+            What is known, as in :meth:`given`: a mapping or a row.
+        columns
+            The columns to answer; all that are not given a value by default.
+        draws, seed
+            How many draws stand for ranges among the evidence, and what decides them.
+        rules
+            As in :meth:`given`.
+
+        Returns
+        -------
+        dict
+            A :class:`~anyorder.questions.marginals.Marginal` by the name of each column.
+
+        Examples
+        --------
+        >>> found = model.marginals({"rooms": 6})
+        >>> list(found), found["river"].best
+        (['river', 'door', 'price'], 'no')
+        >>> found["price"].low < found["price"].mean < found["price"].high
+        True
+        """
+        question = self.given(evidence, rules=rules).using(draws=draws, seed=seed)
+        return Marginals(self.core).of([question], [column_names("columns", columns)])[0]
 
     def ask(self, question: str, *, draws: int | None = None, seed: int = 0) -> Any:
         """Answer a typed question, in the words of the command line.

@@ -1,0 +1,1 @@
+"""The page that ``anyorder serve`` gives at ``/``: files that are served as they are."""

@@ -1,0 +1,90 @@
+// One card a column: its drawing, its answer in words, a field to type into, pin and target.
+
+import { AxisChart, LevelBars } from "./charts.js";
+import { h, icon, ICONS, say } from "./dom.js";
+import { described, percent, said, title, typed } from "./words.js";
+
+const KINDS = { continuous: "number", integer: "whole number", spiked: "number", atoms: "number", boolean: "yes or no", categorical: "category", ordinal: "ordered", datetime: "time" };
+
+export class Card {
+  /** `actions`: say(name, statement or null), pin(name), target(name). */
+  constructor(column, actions) {
+    this.column = column;
+    const { name } = column, tell = (statement) => actions.say(name, statement);
+    this.charts = [];
+    if (column.axis) this.charts.push(new AxisChart(column, tell));
+    const atoms = (column.atoms ?? []).map((level) => ({ level, written: `exactly ${level}` }));
+    const levels = column.levels.length ? this.#sorted(column) : atoms;
+    if (levels.length) this.charts.push(new LevelBars(column, levels, tell));
+    const button = (what, path, label) => h("button", { type: "button", class: `mini ${what}`, "aria-pressed": "false", title: label, "aria-label": `${label}: ${name}`, onclick: () => actions[what](name) }, icon(path));
+    this.pin = button("pin", ICONS.pin, "pin to the front");
+    this.target = button("target", ICONS.target, "make it the target");
+    if (column.context) this.target.hidden = true;
+    this.condition = h("p", { class: "condition" });
+    this.answer = h("strong");
+    this.about = h("span", { class: "about" });
+    this.range = h("p", { class: "range" });
+    this.change = h("p", { class: "change" });
+    this.gain = h("p", { class: "gain" });
+    this.input = h("input", { type: "text", spellcheck: "false", autocomplete: "off", "aria-label": `what is known of ${name}`, placeholder: this.#hint() });
+    const form = h("form", { onsubmit: (event) => { event.preventDefault(); const text = this.input.value; this.input.value = ""; if (text.trim()) tell(typed(column, text)); } },
+      this.input,
+      column.missing_can_be_given ? h("button", { type: "button", class: "plain", onclick: () => tell({ missing: true }) }, "missing") : null);
+    this.element = h("article", { class: "card", "data-column": name, "aria-label": name },
+      h("header", {}, h("h3", { title: name }, title(name)), h("span", { class: "kind" }, KINDS[column.kind] ?? column.kind), this.target, this.pin),
+      h("div", { class: "words" }, h("p", { class: "answer" }, this.answer, " ", this.about), this.range, this.change, this.condition, this.gain),
+      ...this.charts.map((chart) => chart.element), form);
+  }
+
+  /** Levels with an order keep it; others stand by how frequent they are with nothing known, and stay there. */
+  #sorted(column) {
+    if (column.ordered || column.kind === "boolean") return column.levels;
+    return [...column.levels].sort((a, b) => (b.share ?? 0) - (a.share ?? 0));
+  }
+
+  #hint() {
+    const { axis, levels, kind } = this.column;
+    if (kind === "datetime") return `type: ${axis.written[Math.floor(axis.written.length / 2)]}`;
+    if (axis) {
+      const at = (share) => axis.written[Math.round(share * (axis.written.length - 1))];
+      return this.column.own_form ? `type: ${at(0.5)}` : `type: ${Number(Number(at(0.5)).toPrecision(2))} or ${Number(Number(at(0.3)).toPrecision(2))}..${Number(Number(at(0.6)).toPrecision(2))}`;
+    }
+    return levels.length ? `type: ${levels[0].written}` : "type a value";
+  }
+
+  /** Take over what is to be shown; it is drawn now if the card can be seen, else once it can. */
+  show(facts) {
+    this.facts = facts;
+    this.stale = true;
+    if (this.visible) this.draw();
+  }
+
+  see(visible) {
+    this.visible = visible;
+    if (visible && this.stale) this.draw();
+  }
+
+  draw() {
+    this.stale = false;
+    const { before, after, statement, gain, pinned, target } = this.facts, given = statement !== undefined;
+    for (const chart of this.charts) chart.draw(before, after, statement);
+    const words = given && !after ? { answer: said(this.column, statement).replace(/^= /, ""), about: "", range: "", change: "" } : described(this.column, before, after);
+    say(this.answer, words.answer ?? "");
+    say(this.about, words.about ?? "");
+    say(this.range, words.range ?? "");
+    say(this.change, words.change ?? "");
+    this.change.classList.toggle("still", words.change === "hardly changed");
+    say(this.condition, given ? (after ? `given: ${said(this.column, statement)}` : "given") : "");
+    say(this.gain, gain ? `tells ${gain.words}` : target ? "the target" : "");
+    this.element.classList.toggle("given", given);
+    this.element.classList.toggle("is-target", Boolean(target));
+    this.pin.setAttribute("aria-pressed", String(Boolean(pinned)));
+    this.target.setAttribute("aria-pressed", String(Boolean(target)));
+  }
+}
+
+/** What a gain of information means: its share of what is open about the target. */
+export function gainWords(gain, now) {
+  const share = now > 0 ? gain / now : 0;
+  return share > 0 && share <= 1.5 ? `${percent(Math.min(share, 1))} of what is open about the target` : `${gain.toFixed(2)} nats about the target`;
+}

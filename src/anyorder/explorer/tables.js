@@ -1,0 +1,199 @@
+// The tabs that show tables: rows drawn under the conditions, a file filled in, a file searched for oddities.
+
+import { h, say } from "./dom.js";
+import { percent, title } from "./words.js";
+
+const SHOWN = 200; // rows of a table on the page; downloads hold all
+const POLL = 300; // milliseconds between two looks at a job
+
+const cell = (value) => {
+  if (value === null || value === undefined) return "";
+  if (typeof value === "number") return Number(value.toPrecision(7)).toString();
+  return String(value).replace(/T00:00:00(\.0+)?(Z|\+00:00)?$/, "");
+};
+
+/** A table; `mark(row, column, td)` may colour a cell. */
+function table(columns, rows, mark = () => {}) {
+  const numeric = columns.map((_, k) => rows.some((row) => typeof row[k] === "number"));
+  const head = h("tr", {}, ...columns.map((name, k) => h("th", { scope: "col", class: numeric[k] && "number", title: name }, title(name))));
+  const body = rows.slice(0, SHOWN).map((row, at) => h("tr", {}, ...row.map((value, k) => {
+    const td = h("td", { class: numeric[k] && "number" }, cell(value));
+    mark(at, columns[k], td);
+    return td;
+  })));
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
+}
+
+function asCsv(columns, rows) {
+  const text = (value) => { const shown = value === null ? "" : String(value); return /[",\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown; };
+  return [columns, ...rows].map((row) => row.map(text).join(",")).join("\n") + "\n";
+}
+
+function save(blob, name) {
+  const link = h("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+const button = (label, act, kind = "") => h("button", { type: "button", class: `quiet-button ${kind}`, onclick: act }, label);
+
+/** Rows drawn jointly: what the world looks like where the conditions hold. */
+export class RowsPanel {
+  #seed = 0;
+  #drawn = null;
+
+  constructor(ask, columns, given, fail) {
+    Object.assign(this, { ask, columns, given, fail });
+    this.words = h("p");
+    this.out = h("div");
+    this.element = h("section", { "aria-label": "rows" }, this.words,
+      h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button("Download 1000 as CSV", () => this.#download())), this.out);
+  }
+
+  stale() {
+    this.#drawn = null;
+    if (this.element.isConnected) this.#draw();
+  }
+
+  open() {
+    if (!this.#drawn) this.#draw();
+  }
+
+  async #draw() {
+    const given = this.given();
+    try {
+      const answer = this.#drawn = await this.ask("sample", { given, count: 50, seed: this.#seed });
+      const known = Object.keys(given);
+      say(this.words, known.length ? `50 rows that the model draws where the conditions hold (${known.map(title).join(", ")}): each is a whole, with all columns in keeping with each other.` : "50 rows as the model draws them. Say something on the first tab, and they follow it.");
+      this.out.replaceChildren(table(answer.columns, answer.rows, (_, column, td) => { if (known.includes(column)) td.classList.add("held"); }));
+    } catch (error) { this.fail(error); }
+  }
+
+  async #download() {
+    try {
+      save(await this.ask("sample", { given: this.given(), count: 1000, seed: this.#seed }, { accept: "text/csv" }), "rows.csv");
+    } catch (error) { this.fail(error); }
+  }
+}
+
+/** A place to drop a CSV; `take(text, name)` gets it, `example()` makes one. */
+function dropZone(words, take, example) {
+  const file = h("input", { type: "file", accept: ".csv,text/csv", hidden: true, onchange: async () => { const one = file.files[0]; if (one) take(await one.text(), one.name); file.value = ""; } });
+  const zone = h("div", { class: "drop" }, words, " ", button("choose a file", () => file.click()), " ", button("take an example", example), file);
+  zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", async (event) => {
+    event.preventDefault();
+    zone.classList.remove("over");
+    const one = event.dataTransfer.files[0];
+    if (one) take(await one.text(), one.name);
+  });
+  return zone;
+}
+
+/** Every third cell or so of some rows, by a fixed rule: an example has no need of chance. */
+const holed = (rows) => rows.map((row, i) => row.map((value, k) => ((i * 5 + k * 3) % 7 < 2 ? null : value)));
+
+/** Holes filled, shaded by how unsure they are. */
+export class FillPanel {
+  constructor(ask, root, columns, fail) {
+    Object.assign(this, { ask, root, columns, fail });
+    this.status = h("p", { role: "status" });
+    this.actions = h("div", { class: "actions" });
+    this.out = h("div");
+    this.element = h("section", { "aria-label": "fill" },
+      h("p", {}, "Drop a CSV with columns of this model. Its empty cells come back filled; the deeper the colour, the less sure the model is. What is known stays as it is. The file goes to this service alone."),
+      dropZone("Drop a CSV here, or", (text, name) => this.#fill(text, name), () => this.#example()), this.status, this.actions, this.out);
+  }
+
+  async #example() {
+    try {
+      const { columns, rows } = await this.ask("sample", { count: 12, seed: 1 });
+      await this.#fill(asCsv(columns, holed(rows)), "example.csv");
+    } catch (error) { this.fail(error); }
+  }
+
+  async #fill(text, name) {
+    this.fail(null);
+    this.out.replaceChildren();
+    try {
+      const job = await this.ask("fill?job=true&uncertainty=true&unseen=missing", text, { type: "text/csv" });
+      const done = await this.#wait(job, name);
+      if (!done) return;
+      const answer = await this.root(`jobs/${job.id}/result`), cells = new Map((answer.filled ?? []).map((one) => [`${one.row}\n${one.column}`, one]));
+      say(this.status, `${name}: ${cells.size} cells filled in ${answer.rows.length} rows.${answer.rows.length > SHOWN ? ` The first ${SHOWN} are shown.` : ""} ${(answer.notes ?? []).join(" ")}`);
+      const download = async () => { try { save(await this.ask("fill?unseen=missing", text, { type: "text/csv", accept: "text/csv" }), name.replace(/(\.csv)?$/i, "-filled.csv")); } catch (error) { this.fail(error); } };
+      this.actions.replaceChildren(button("Download as CSV", download, "primary"));
+      this.out.replaceChildren(table(answer.columns, answer.rows, (row, column, td) => {
+        const one = cells.get(`${row}\n${column}`);
+        if (!one) return;
+        td.classList.add("filled");
+        td.textContent = one.written;
+        td.style.setProperty("--tint", `${Math.round(12 + 58 * (1 - one.certainty))}%`);
+        td.title = one.low === undefined || one.low === null ? `filled; certainty ${percent(one.certainty)}` : `filled; 90 % between ${cell(one.low)} and ${cell(one.high)}`;
+      }));
+    } catch (error) {
+      say(this.status, "");
+      this.actions.replaceChildren();
+      this.fail(error);
+    }
+  }
+
+  /** Whether the job came to its end; it can be cancelled while it runs. */
+  async #wait(job, name) {
+    const bar = h("progress", { "aria-label": "progress" });
+    this.actions.replaceChildren(bar, button("Cancel", () => this.root(`jobs/${job.id}`, null, { method: "DELETE" })));
+    for (;;) {
+      const at = await this.root(`jobs/${job.id}`);
+      if (at.total) [bar.max, bar.value] = [at.total, at.done];
+      say(this.status, `${name}: ${at.total ? `${at.done} of ${at.total} rows` : at.state}`);
+      if (at.state === "done") return true;
+      if (at.state === "cancelled") { say(this.status, `${name}: cancelled`); this.actions.replaceChildren(); return false; }
+      if (at.state === "failed") { await this.root(`jobs/${job.id}/result`); return false; } // says why
+      await new Promise((resolve) => { setTimeout(resolve, POLL); });
+    }
+  }
+}
+
+/** Cells and rows that are surprising, with the reason. */
+export class AnomaliesPanel {
+  constructor(ask, columns, fail) {
+    Object.assign(this, { ask, columns, fail });
+    this.rows = h("select", { "aria-label": "what to look for", onchange: () => this.last && this.#find(...this.last) }, h("option", { value: "false" }, "cells"), h("option", { value: "true" }, "whole rows"));
+    this.status = h("p", { role: "status" });
+    this.out = h("div");
+    this.element = h("section", { "aria-label": "anomalies" },
+      h("p", {}, "Drop a CSV: the cells that fit least to the rest of their row come first, each with what the model expected in its place."),
+      dropZone("Drop a CSV here, or", (text, name) => this.#find(text, name), () => this.#example()),
+      h("div", { class: "actions" }, h("label", {}, "look for ", this.rows)), this.status, this.out);
+  }
+
+  /** Drawn rows, two of which swapped a cell. */
+  async #example() {
+    try {
+      const { columns, rows } = await this.ask("sample", { count: 30, seed: 2 });
+      const last = columns.length - 1;
+      [rows[3][last], rows[3][0]] = [rows.find((row) => row[last] !== rows[3][last])?.[last] ?? rows[3][last], rows[3][0]];
+      [rows[7][0], rows[20][0]] = [rows[20][0], rows[7][0]];
+      await this.#find(asCsv(columns, rows), "example.csv");
+    } catch (error) { this.fail(error); }
+  }
+
+  async #find(text, name) {
+    this.fail(null);
+    this.last = [text, name];
+    const whole = this.rows.value === "true";
+    say(this.status, `${name}: looking …`);
+    try {
+      const answer = await this.ask(`anomalies?top=30&unseen=missing&rows=${whole}`, text, { type: "text/csv" });
+      say(this.status, `${name}: the ${answer.anomalies.length} most surprising ${whole ? "rows" : "cells"} of ${answer.rows} rows. ${(answer.notes ?? []).join(" ")}`);
+      const odd = (p) => `${percent(p)} ${whole ? "of rows are" : "of values would be"} as odd`;
+      const head = whole ? ["row", "why"] : ["row", "column", "value", "expected", "why"];
+      const lines = answer.anomalies.map((one) => (whole ? [one.row + 1, odd(one.probability)] : [one.row + 1, one.column, one.value, one.expected, odd(one.probability)]));
+      this.out.replaceChildren(table(head, lines, (_, column, td) => { if (column === "value") td.classList.add("odd"); }));
+    } catch (error) {
+      say(this.status, "");
+      this.fail(error);
+    }
+  }
+}
