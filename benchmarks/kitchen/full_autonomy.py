@@ -80,7 +80,7 @@ class AnyOrder:
 
     def __init__(self, model: ao.TableModel | str | Path, *, draws: int) -> None:
         """``draws``: of which the most probable is done; 0 for means."""
-        self.policy = ao.Policy(ao.load(model) if isinstance(model, str | Path) else model)
+        self.policy = ao.Policy(ao.load(model) if isinstance(model, str | Path) else model, bounds=(-1, 1))
         self._how: dict[str, Any] = {"how": "most probable", "draws": draws} if draws else {"how": "mean"}
         self._seen = [int(name.removeprefix("state_")) for name in self.policy.state]
 
@@ -95,4 +95,4 @@ class AnyOrder:
         with warnings.catch_warnings():  # states and commands far from all demonstrations: that is what is tried here
             warnings.simplefilter("ignore", UserWarning)
             actions = self.policy.act(states[:, self._seen], given=commands, seed=own, as_array=True, **self._how)
-        return np.clip(actions, -1.0, 1.0)
+        return np.asarray(actions, dtype=np.float64)
