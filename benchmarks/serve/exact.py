@@ -33,6 +33,7 @@ from anyorder.support.plain import plain
 from common import Json, Record, Smoke, print_rows
 from served import Client, Server, rows_of_wine, serving, wine_model
 
+TIMES = ("serve", "questions")
 FORMS = ("{a} | {e}", "P({a} > {v} | {e})", "E[{a} | {e}]", "median({a} | {e})", "{a}={v} | {e}", "H({a} | {e})")
 AT_ONCE = 50
 DRAWS = 32
@@ -120,7 +121,16 @@ def main(count: int = 500, minutes: float = 0.5, json: Json = None, smoke: Smoke
     rows = [{"route": route, "same bits": equal, "questions": times} for (route, equal), times in sorted(tally.items())]
     print_rows(rows)
     print(f"{sum(same)} of {count} the same to the last bit")
-    record.write({"questions": count, "same": sum(same), "by_route": rows})
+    record.write(
+        {
+            "title": "Answers over HTTP against those of Python",
+            "about": f"{count} random questions about the wines, {AT_ONCE} at a time over HTTP and one by one in "
+            "Python: how many answers are the same to the last bit.",
+            "seed": 0,
+            "rows": rows,
+            "the same": f"{sum(same)} of {count}",
+        }
+    )
     if not all(same):
         raise SystemExit(1)
 

@@ -33,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import ROOT, Json, Record, Smoke, print_rows
 from served import Client, Server, serving
 
+TIMES = ("serve",)
 FILES = ROOT / "tests" / "files" / "v1"
 MODELS = {"table": "table_both", "text": "text", "pictures": "pictures_few_levels"}
 LONGEST = 30.0  # seconds
@@ -287,7 +288,21 @@ def main(count: int = 3000, number: int = 0, json: Json = None, smoke: Smoke = F
     for fault in tally.faults[:20]:
         print(f"  {fault}")
     counts = dict(tally.statuses)
-    record.write({"requests": tally.count, "statuses": counts, "faults": tally.faults, "alive_at_the_end": alive})
+    record.write(
+        {
+            "title": "Hostile requests to the service",
+            "about": "Requests made up from the service's own description, as it allows and as it forbids, and "
+            "our own: bodies with parts cut out, doubled or replaced, tables with bytes changed, bytes "
+            "that are no HTTP. A fault is an answer of 500, an error of another shape, or no answer "
+            f"within {LONGEST:g} seconds.",
+            "seed": number,
+            "requests": tally.count,
+            "rows": [{"answer": status, "requests": times} for status, times in sorted(counts.items())],
+            "faults": tally.faults,
+            "slowest answer, seconds": round(tally.slowest, 2),
+            "alive at the end": alive,
+        }
+    )
     if tally.faults or not alive:
         raise SystemExit(1)
 

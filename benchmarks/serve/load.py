@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Json, Record, Smoke, print_rows
 from served import Client, Server, questions, serving, wine_model
 
+TIMES = ("serve", "questions")
 KINDS = ("marginals",) * 15 + ("probability", "mean", "median", "probability", "sample")
 ONE_BY_ONE = ("--together", "1", "--remember", "0")
 LIMITS = {"ratio": 4.0, "cold": 6.0}  # at least, and seconds at most
@@ -147,7 +148,19 @@ def main(
     print("times as many as one by one: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
     print(f"cold start {start['seconds']:.2f} s ({start['processor_seconds']:.2f} s of the processor)")
     setting = {"clients": clients, "seconds": seconds, "distinct": distinct, "skew": skew, "kinds": KINDS}
-    record.write({"setting": setting, "runs_of": found, "ratios": ratios, "cold_start": start, "limits": LIMITS})
+    record.write(
+        {
+            "title": "Many clients of one service",
+            "about": f"{clients} clients for {seconds:g} seconds on 127.0.0.1, mixed questions about the wines, "
+            "popular ones by Zipf's law or no question twice; answered together, and one by one.",
+            "seed": 0,
+            "rows": [{"questions": name, **figures} for name, figures in found.items()],
+            "times as many as one by one": {name: round(ratio, 2) for name, ratio in ratios.items()},
+            "cold start": start,
+            "limits": LIMITS,
+            "details": {"setting": setting},
+        }
+    )
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ EXTRAS = {
     "compress": ("constriction", "pyarrow"),
     "images": ("PIL",),
     "signed": ("cryptography",),
+    "serve": ("fastapi", "uvicorn", "prometheus_client", "pyarrow"),
     "robotics": ("gymnasium_robotics", "mujoco", "h5py"),
 }
 """What each extra of the package is needed for, by the modules that it brings."""
