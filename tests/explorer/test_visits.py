@@ -252,3 +252,37 @@ def test_only_what_is_seen_is_drawn(visit: Any) -> None:
     here.until(
         "[...document.querySelector('any-order-explorer').shadowRoot.querySelectorAll('article')].at(-1).querySelector('path.before').getAttribute('d')"
     )
+
+
+def test_names_never_become_markup(visit: Any) -> None:
+    here, odd = visit(), "<img src=x onerror=alert(1)>"
+
+    def altered(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"ash"', json.dumps(odd)))
+
+    here.page.route("**/schema", altered)
+    page = here.open("#model=table")
+    page.get_by_text(odd, exact=True).first.wait_for()
+    assert page.locator("img").count() == 0
+
+
+def test_a_token_is_asked_for(visit: Any) -> None:
+    here = visit()
+    refusal = {"error": {"kind": "token", "message": "this service needs a token"}}
+
+    def guarded(route: Any) -> None:
+        if route.request.headers.get("authorization") == "Bearer right":
+            route.continue_()
+        else:
+            route.fulfill(status=401, json=refusal)
+
+    here.page.route("**/v1/**", guarded)
+    page = here.open("#model=table")
+    for token in ("wrong", "right"):
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Go on").click()
+    here.card("kind").wait_for()
+    # The browser reports each refusal; no other complaint is allowed.
+    assert len(here.complaints) == 2 and all("401" in text for text in here.complaints)
+    here.complaints.clear()

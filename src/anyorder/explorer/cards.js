@@ -70,6 +70,7 @@ export class Card {
     for (const chart of this.charts) chart.draw(before, after, statement);
     const words = given && !after ? { answer: said(this.column, statement).replace(/^= /, ""), about: "", range: "", change: "" } : described(this.column, before, after);
     say(this.answer, words.answer ?? "");
+    this.answer.classList.toggle("long", (words.answer ?? "").length > 14);
     say(this.about, words.about ?? "");
     say(this.range, words.range ?? "");
     say(this.change, words.change ?? "");
@@ -86,5 +87,5 @@ export class Card {
 /** What a gain of information means: its share of what is open about the target. */
 export function gainWords(gain, now) {
   const share = now > 0 ? gain / now : 0;
-  return share > 0 && share <= 1.5 ? `${percent(Math.min(share, 1))} of what is open about the target` : `${gain.toFixed(2)} nats about the target`;
+  return share > 0 && share <= 1.5 ? `${percent(Math.min(share, 1))} of what is open` : `${gain.toFixed(2)} nats`;
 }

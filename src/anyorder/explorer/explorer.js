@@ -277,7 +277,7 @@ export class AnyOrderExplorer extends HTMLElement {
       const answer = await this.#ask(this.#path("next"), { given: sent(given), about: [target], draws: 64 }, { signal });
       const now = answer.now?.value ?? 0;
       const entropy = this.#columns.find((one) => one.name === target).levels.length > 0; // of a density it is no amount
-      this.#gains = new Map(answer.candidates.map((one) => [one.name, { value: one.value, words: entropy ? gainWords(one.gain.value, now) : `${one.gain.value.toFixed(2)} ${answer.unit} about the target` }]));
+      this.#gains = new Map(answer.candidates.map((one) => [one.name, { value: one.value, words: entropy ? gainWords(one.gain.value, now) : `${one.gain.value.toFixed(2)} ${answer.unit}` }]));
     } catch (error) {
       if (error.name === "AbortError") return;
       this.#gains = new Map();
