@@ -174,6 +174,15 @@ def test_the_target_search_and_pins(visit: Any, models: dict[str, Any]) -> None:
     shown = page.locator("article").evaluate_all("cards => cards.map(card => card.dataset.column)")
     ranked = [one.name for one in models["table"].next_question({}, ["kind"], draws=64, seed=0).candidates]
     assert shown == ["kind", *[name for name in ranked if name in shown]]
+    costs = {name: 1000.0 if name == ranked[0] else 1.0 for name in ranked}
+    page.get_by_label(f"cost of {ranked[0]}").fill("1000")
+    page.get_by_label(f"cost of {ranked[0]}").press("Enter")
+    found = models["table"].next_question({}, ["kind"], costs=costs, draws=64, seed=0).candidates
+    priced = sorted(found, key=lambda one: -one.value)
+    expected_order = ["kind", *[one.name for one in priced if one.name in shown]]
+    assert expected_order != shown
+    order = "[...document.querySelector('any-order-explorer').shadowRoot.querySelectorAll('article')]"
+    here.until(f"{order}.map(card => card.dataset.column).join() === {json.dumps(','.join(expected_order))}")
     page.get_by_role("button", name="pin to the front: rain").click()
     assert page.locator("article").first.get_attribute("data-column") == "rain"
     page.get_by_role("searchbox", name="search columns").fill("gra")

@@ -99,6 +99,8 @@ select { padding-right: 6px; max-width: 100%; }
 .words .change.still { color: var(--muted); }
 .words .condition { color: var(--given); }
 .words .gain { font-weight: 600; color: var(--ink); }
+.cost { font-size: 14px; color: var(--muted); }
+.card .cost input { width: 64px; flex: none; padding: 1px 4px; }
 .words p:empty { display: none; }
 
 .plot { height: 92px; cursor: crosshair; touch-action: pan-y; user-select: none; border-radius: 6px; background: var(--sunken); overflow: hidden; }
