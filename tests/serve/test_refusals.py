@@ -125,6 +125,8 @@ WRONG: list[tuple[str, str, dict[str, Any], int]] = [
     ("columns of one name", f"{PATH}/fill", {"json": {"columns": ["size", "size"], "rows": [[1, 2]]}}, 422),
     ("a cell that is a list", f"{PATH}/fill", {"json": {"columns": ["size"], "rows": [[[1]]]}}, 422),
     ("a number beyond 64 bits", f"{PATH}/fill", {"json": {"columns": ["count"], "rows": [[1 << 80]]}}, 422),
+    ("half a letter in a name", f"{PATH}/fill", {"content": b'{"columns": ["\\ud800"], "rows": [[1]]}'}, 422),
+    ("half a letter in a cell", f"{PATH}/score", {"content": b'[{"size": 1, "kind": "\\uDC00"}]'}, 422),
     ("a table that is a text", f"{PATH}/fill", {"json": "size"}, 422),
     ("no rows", f"{PATH}/score", {"json": {"columns": ["size"], "rows": []}}, 400),
     ("an unknown column to score", f"{PATH}/score?given=nope", {"json": {"columns": ["size"], "rows": [[1]]}}, 400),

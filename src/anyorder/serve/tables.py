@@ -119,6 +119,8 @@ def _read_csv(content: bytes, marks: tuple[str, ...]) -> pd.DataFrame:
 def _read_json(content: bytes, limits: Limits) -> pd.DataFrame:
     try:
         said = json.loads(content)
+        if b"\\ud" in content.lower():  # half of a pair, which is no letter: pandas and Arrow could not hold it
+            json.dumps(said, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise ServiceError(422, f"the body is not JSON: {first_line(error)}", where="body") from None
     if isinstance(said, Mapping):
