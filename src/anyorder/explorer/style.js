@@ -133,7 +133,6 @@ select { padding-right: 6px; max-width: 100%; }
 .card input::placeholder, .field::placeholder, textarea::placeholder { color: var(--muted); opacity: 1; }
 @media (max-width: 480px) { .legend { display: none; } .words { min-height: 0; } .known { max-height: 40vh; overflow: auto; } .tools .search { flex: 1 1 100%; } }
 @media (min-width: 2600px) { :host { font-size: 18px; } .frame { max-width: 3600px; } .cards { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); } }
-@media (prefers-reduced-motion: no-preference) { .level .bar { transition: width 0.15s; } }
 
 .ask { position: relative; padding: 0 0 14px; }
 .ask form { display: flex; gap: 8px; }
