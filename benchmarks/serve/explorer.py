@@ -87,7 +87,7 @@ def one_by_one(page: Any, name: str, server: Server, repeats: int) -> dict[str, 
     """All columns in one question against one question a column; each time with other evidence, so nothing is kept."""
     columns = page.locator("article").evaluate_all("cards => cards.map(card => card.dataset.column)")
     number = next(one for one in columns if page.locator(f'article[data-column="{one}"] .plot').count())
-    hint = page.locator(f'article[data-column="{number}"] input').get_attribute("placeholder")
+    hint = page.locator(f'article[data-column="{number}"] input[type=text]').get_attribute("placeholder")
     value = float(hint.removeprefix("type: ").split()[0])
     rest = [one for one in columns if one != number]
     together, singly, used = [], [], []
