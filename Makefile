@@ -26,6 +26,7 @@ demo: $(STAMP)  ## fit, ask and fill on data that comes with scikit-learn; write
 	@mkdir -p $(dir $(DEMO))
 	$(BIN)/anyorder demo -o $(DEMO)
 	@echo "The picture: open $(abspath $(DEMO)) in a browser."
+	@echo "To play with a model by clicking: $(BIN)/anyorder serve --demo, then open the address that it prints."
 
 demo-images: $(STAMP)  ## the same for pictures: digits with parts hidden, filled; draws a grid
 	@mkdir -p $(dir $(DEMO))

@@ -174,6 +174,15 @@ def test_the_target_search_and_pins(visit: Any, models: dict[str, Any]) -> None:
     shown = page.locator("article").evaluate_all("cards => cards.map(card => card.dataset.column)")
     ranked = [one.name for one in models["table"].next_question({}, ["kind"], draws=64, seed=0).candidates]
     assert shown == ["kind", *[name for name in ranked if name in shown]]
+    costs = {name: 1000.0 if name == ranked[0] else 1.0 for name in ranked}
+    page.get_by_label(f"cost of {ranked[0]}").fill("1000")
+    page.get_by_label(f"cost of {ranked[0]}").press("Enter")
+    found = models["table"].next_question({}, ["kind"], costs=costs, draws=64, seed=0).candidates
+    priced = sorted(found, key=lambda one: -one.value)
+    expected_order = ["kind", *[one.name for one in priced if one.name in shown]]
+    assert expected_order != shown
+    order = "[...document.querySelector('any-order-explorer').shadowRoot.querySelectorAll('article')]"
+    here.until(f"{order}.map(card => card.dataset.column).join() === {json.dumps(','.join(expected_order))}")
     page.get_by_role("button", name="pin to the front: rain").click()
     assert page.locator("article").first.get_attribute("data-column") == "rain"
     page.get_by_role("searchbox", name="search columns").fill("gra")
@@ -252,3 +261,37 @@ def test_only_what_is_seen_is_drawn(visit: Any) -> None:
     here.until(
         "[...document.querySelector('any-order-explorer').shadowRoot.querySelectorAll('article')].at(-1).querySelector('path.before').getAttribute('d')"
     )
+
+
+def test_names_never_become_markup(visit: Any) -> None:
+    here, odd = visit(), "<img src=x onerror=alert(1)>"
+
+    def altered(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"ash"', json.dumps(odd)))
+
+    here.page.route("**/schema", altered)
+    page = here.open("#model=table")
+    page.get_by_text(odd, exact=True).first.wait_for()
+    assert page.locator("img").count() == 0
+
+
+def test_a_token_is_asked_for(visit: Any) -> None:
+    here = visit()
+    refusal = {"error": {"kind": "token", "message": "this service needs a token"}}
+
+    def guarded(route: Any) -> None:
+        if route.request.headers.get("authorization") == "Bearer right":
+            route.continue_()
+        else:
+            route.fulfill(status=401, json=refusal)
+
+    here.page.route("**/v1/**", guarded)
+    page = here.open("#model=table")
+    for token in ("wrong", "right"):
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Go on").click()
+    here.card("kind").wait_for()
+    # The browser reports each refusal; no other complaint is allowed.
+    assert len(here.complaints) == 2 and all("401" in text for text in here.complaints)
+    here.complaints.clear()

@@ -7,7 +7,7 @@ import { described, percent, said, title, typed } from "./words.js";
 const KINDS = { continuous: "number", integer: "whole number", spiked: "number", atoms: "number", boolean: "yes or no", categorical: "category", ordinal: "ordered", datetime: "time" };
 
 export class Card {
-  /** `actions`: say(name, statement or null), pin(name), target(name). */
+  /** `actions`: say(name, statement or null), pin(name), target(name), cost(name, number or null). */
   constructor(column, actions) {
     this.column = column;
     const { name } = column, tell = (statement) => actions.say(name, statement);
@@ -26,13 +26,15 @@ export class Card {
     this.range = h("p", { class: "range" });
     this.change = h("p", { class: "change" });
     this.gain = h("p", { class: "gain" });
+    this.cost = h("input", { type: "number", min: "0", step: "any", placeholder: "1", "aria-label": `cost of ${name}`, onchange: () => actions.cost(name, Number(this.cost.value) || null) });
+    this.price = h("label", { class: "cost", hidden: true }, "at a cost of ", this.cost);
     this.input = h("input", { type: "text", spellcheck: "false", autocomplete: "off", "aria-label": `what is known of ${name}`, placeholder: this.#hint() });
     const form = h("form", { onsubmit: (event) => { event.preventDefault(); const text = this.input.value; this.input.value = ""; if (text.trim()) tell(typed(column, text)); } },
       this.input,
       column.missing_can_be_given ? h("button", { type: "button", class: "plain", onclick: () => tell({ missing: true }) }, "missing") : null);
     this.element = h("article", { class: "card", "data-column": name, "aria-label": name },
       h("header", {}, h("h3", { title: name }, title(name)), h("span", { class: "kind" }, KINDS[column.kind] ?? column.kind), this.target, this.pin),
-      h("div", { class: "words" }, h("p", { class: "answer" }, this.answer, " ", this.about), this.range, this.change, this.condition, this.gain),
+      h("div", { class: "words" }, h("p", { class: "answer" }, this.answer, " ", this.about), this.range, this.change, this.condition, this.gain, this.price),
       ...this.charts.map((chart) => chart.element), form);
   }
 
@@ -66,15 +68,18 @@ export class Card {
 
   draw() {
     this.stale = false;
-    const { before, after, statement, gain, pinned, target } = this.facts, given = statement !== undefined;
+    const { before, after, statement, gain, cost, pinned, target } = this.facts, given = statement !== undefined;
     for (const chart of this.charts) chart.draw(before, after, statement);
     const words = given && !after ? { answer: said(this.column, statement).replace(/^= /, ""), about: "", range: "", change: "" } : described(this.column, before, after);
     say(this.answer, words.answer ?? "");
+    this.answer.classList.toggle("long", (words.answer ?? "").length > 14);
     say(this.about, words.about ?? "");
     say(this.range, words.range ?? "");
     say(this.change, words.change ?? "");
     this.change.classList.toggle("still", words.change === "hardly changed");
     say(this.condition, given ? (after ? `given: ${said(this.column, statement)}` : "given") : "");
+    this.price.hidden = !gain;
+    this.cost.value = cost ?? "";
     say(this.gain, gain ? `tells ${gain.words}` : target ? "the target" : "");
     this.element.classList.toggle("given", given);
     this.element.classList.toggle("is-target", Boolean(target));
@@ -86,5 +91,5 @@ export class Card {
 /** What a gain of information means: its share of what is open about the target. */
 export function gainWords(gain, now) {
   const share = now > 0 ? gain / now : 0;
-  return share > 0 && share <= 1.5 ? `${percent(Math.min(share, 1))} of what is open about the target` : `${gain.toFixed(2)} nats about the target`;
+  return share > 0 && share <= 1.5 ? `${percent(Math.min(share, 1))} of what is open` : `${gain.toFixed(2)} nats`;
 }

@@ -51,7 +51,8 @@ export class AxisChart {
     this.chosen = s("rect", { class: "chosen", y: 0, height: HIGH });
     this.svg = s("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", "aria-hidden": "true" },
       this.before, this.after, this.interval, this.chosen);
-    const { written: texts } = column.axis;
+    // Times of day would not fit beside each other.
+    const texts = column.axis.written.map((text) => (column.kind === "datetime" ? text.split(" ")[0] : text));
     this.readout = h("span", { class: "readout" });
     this.element = h("div", { class: "axis-chart" },
       h("div", { class: "plot", title: "click for a value, drag for a range" }, this.svg),

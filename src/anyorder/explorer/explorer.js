@@ -49,7 +49,7 @@ export class AnyOrderExplorer extends HTMLElement {
 
   #build() {
     const button = (label, path, act) => h("button", { type: "button", class: "quiet-button", title: label, "aria-label": label, onclick: act }, icon(path));
-    this.picker = h("select", { "aria-label": "model", onchange: () => this.#state.set({ model: this.picker.value, given: {}, target: null, pins: [], search: "", question: "", tab: "explore" }) });
+    this.picker = h("select", { "aria-label": "model", onchange: () => this.#state.set({ model: this.picker.value, given: {}, target: null, pins: [], costs: {}, search: "", question: "", tab: "explore" }) });
     this.name = h("small");
     this.undo = button("undo (Ctrl Z)", ICONS.undo, () => this.#state.undo());
     this.redo = button("redo (Ctrl Shift Z)", ICONS.redo, () => this.#state.redo());
@@ -83,6 +83,7 @@ export class AnyOrderExplorer extends HTMLElement {
       say: (name, statement) => this.#state.say(name, statement),
       clear: () => this.#state.set({ given: {} }),
       pin: (name) => this.#state.set({ pins: this.#now.pins.includes(name) ? this.#now.pins.filter((one) => one !== name) : [...this.#now.pins, name] }),
+      cost: (name, cost) => { const { [name]: _, ...rest } = this.#now.costs; this.#state.set({ costs: cost ? { ...rest, [name]: cost } : rest }); },
       target: (name) => this.#aim(this.#now.target === name ? null : name),
     };
     this.actions = actions;
@@ -149,7 +150,7 @@ export class AnyOrderExplorer extends HTMLElement {
     if (!this.#columns.length) return this.#showTab();
     if (before.tab !== now.tab) this.#showTab();
     if (before.given !== now.given) this.#update();
-    else if (before.target !== now.target) this.#tells();
+    else if (before.target !== now.target || before.costs !== now.costs) this.#tells();
     return this.#arrange();
   }
 
@@ -265,7 +266,7 @@ export class AnyOrderExplorer extends HTMLElement {
 
   /** What each column would tell about the target. */
   async #tells() {
-    const { given, target } = this.#now, signal = this.#latest("next");
+    const { given, target, costs } = this.#now, signal = this.#latest("next");
     const exact = target && Object.hasOwn(given, target) && !this.#after[target];
     if (!target || exact) {
       this.#gains = new Map();
@@ -273,11 +274,14 @@ export class AnyOrderExplorer extends HTMLElement {
       this.#arrange();
       return;
     }
+    // Where one column has a cost, all need one.
+    const open = this.#columns.filter((one) => one.name !== target && !one.context && (!Object.hasOwn(given, one.name) || this.#after[one.name])).map((one) => one.name);
+    const priced = open.some((name) => costs[name]) ? { costs: Object.fromEntries(open.map((name) => [name, costs[name] ?? 1])) } : {};
     try {
-      const answer = await this.#ask(this.#path("next"), { given: sent(given), about: [target], draws: 64 }, { signal });
+      const answer = await this.#ask(this.#path("next"), { given: sent(given), about: [target], draws: 64, ...priced }, { signal });
       const now = answer.now?.value ?? 0;
       const entropy = this.#columns.find((one) => one.name === target).levels.length > 0; // of a density it is no amount
-      this.#gains = new Map(answer.candidates.map((one) => [one.name, { value: one.value, words: entropy ? gainWords(one.gain.value, now) : `${one.gain.value.toFixed(2)} ${answer.unit} about the target` }]));
+      this.#gains = new Map(answer.candidates.map((one) => [one.name, { value: one.value, words: entropy ? gainWords(one.gain.value, now) : `${one.gain.value.toFixed(2)} ${answer.unit}` }]));
     } catch (error) {
       if (error.name === "AbortError") return;
       this.#gains = new Map();
@@ -288,9 +292,9 @@ export class AnyOrderExplorer extends HTMLElement {
   }
 
   #draw(began = null) {
-    const { given, target, pins } = this.#now;
+    const { given, target, pins, costs } = this.#now;
     for (const [name, card] of this.#cards) {
-      card.show({ before: card.column.marginal, after: this.#after[name], statement: Object.hasOwn(given, name) ? given[name] : undefined, gain: this.#gains.get(name), pinned: pins.includes(name), target: target === name });
+      card.show({ before: card.column.marginal, after: this.#after[name], statement: Object.hasOwn(given, name) ? given[name] : undefined, gain: this.#gains.get(name), cost: costs[name], pinned: pins.includes(name), target: target === name });
     }
     if (this.#now.sort === "changed") this.#arrange();
     if (began !== null) requestAnimationFrame(() => {

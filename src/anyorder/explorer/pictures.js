@@ -19,7 +19,7 @@ export class PicturePanel {
     this.status = h("p", { role: "status" });
     this.out = h("div", { class: "pictures" });
     const button = (label, act, kind = "") => h("button", { type: "button", class: `quiet-button ${kind}`, onclick: act }, label);
-    this.element = h("section", { "aria-label": "pictures" },
+    this.element = h("section", { class: "tab", "aria-label": "pictures" },
       h("p", {}, "Paint over the part that is to be forgotten, then fill it: the model draws it anew, several times, in keeping with what is left."),
       h("div", { class: "actions" }, button("Fill the hole", () => this.#fill(), "primary"), button("Another picture", () => this.#another()), button("Hide the lower half", () => this.#hide()), button("Heal", () => { this.#known = nested(model.shape, true); this.#show(); }), h("label", {}, "brush ", this.brush)),
       this.status, h("div", { class: "pictures" }, h("figure", {}, this.canvas, h("figcaption", {}, "paint here")), this.out));

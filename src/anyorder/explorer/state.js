@@ -3,8 +3,8 @@
 // given: {column: statement}, in the words of the service: a value, {value}, {low, high}, {one_of}, {missing: true}, or a
 // text that is read as in a typed question.
 
-const EMPTY = { model: null, given: {}, target: null, sort: "table", pins: [], search: "", tab: "explore", question: "" };
-const LINKED = ["model", "given", "target", "sort", "pins", "search", "tab", "question"];
+const EMPTY = { model: null, given: {}, target: null, sort: "table", pins: [], costs: {}, search: "", tab: "explore", question: "" };
+const LINKED = ["model", "given", "target", "sort", "pins", "costs", "search", "tab", "question"];
 const KEPT = 200; // steps back
 
 export class State extends EventTarget {

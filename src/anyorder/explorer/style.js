@@ -91,6 +91,7 @@ select { padding-right: 6px; max-width: 100%; }
 .words { min-height: 65px; }
 .answer { display: flex; align-items: baseline; gap: 8px; min-width: 0; }
 .answer strong { font-size: 21px; font-weight: 620; letter-spacing: -0.01em; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.answer strong.long { font-size: 16px; line-height: 30px; letter-spacing: 0; }
 .answer .about { color: var(--muted); white-space: nowrap; }
 .words p + p { font-size: 14px; color: var(--muted); }
 .words .change { color: var(--accent); min-height: 20px; }
@@ -98,6 +99,8 @@ select { padding-right: 6px; max-width: 100%; }
 .words .change.still { color: var(--muted); }
 .words .condition { color: var(--given); }
 .words .gain { font-weight: 600; color: var(--ink); }
+.cost { font-size: 14px; color: var(--muted); }
+.card .cost input { width: 64px; flex: none; padding: 1px 4px; }
 .words p:empty { display: none; }
 
 .plot { height: 92px; cursor: crosshair; touch-action: pan-y; user-select: none; border-radius: 6px; background: var(--sunken); overflow: hidden; }
@@ -108,6 +111,7 @@ select { padding-right: 6px; max-width: 100%; }
 .plot .interval.quiet { fill: var(--muted); opacity: 0.55; }
 .plot .chosen { fill: color-mix(in srgb, var(--given) 20%, transparent); stroke: var(--given); stroke-width: 1.2; vector-effect: non-scaling-stroke; }
 .ends { display: flex; justify-content: space-between; gap: 8px; font-size: 13px; color: var(--muted); padding-top: 4px; }
+.ends span { white-space: nowrap; }
 .ends .readout { color: var(--given); font-weight: 600; }
 
 .levels { display: flex; flex-direction: column; gap: 2px; margin: 0 -8px; }
@@ -129,7 +133,6 @@ select { padding-right: 6px; max-width: 100%; }
 .card input::placeholder, .field::placeholder, textarea::placeholder { color: var(--muted); opacity: 1; }
 @media (max-width: 480px) { .legend { display: none; } .words { min-height: 0; } .known { max-height: 40vh; overflow: auto; } .tools .search { flex: 1 1 100%; } }
 @media (min-width: 2600px) { :host { font-size: 18px; } .frame { max-width: 3600px; } .cards { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); } }
-@media (prefers-reduced-motion: no-preference) { .level .bar { transition: width 0.15s; } }
 
 .ask { position: relative; padding: 0 0 14px; }
 .ask form { display: flex; gap: 8px; }
@@ -145,7 +148,8 @@ select { padding-right: 6px; max-width: 100%; }
 .ask pre { margin: 8px 0 0; font-size: 14px; white-space: pre-wrap; overflow-wrap: anywhere; font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .ask mark { background: var(--warn); color: var(--surface); border-radius: 3px; padding: 1px 3px; }
 
-.panel > p, .panel > div > p { max-width: 75ch; color: var(--muted); padding-bottom: 12px; }
+.tab > p { max-width: 80ch; color: var(--muted); padding: 2px 0 14px; }
+.tab > p:empty { display: none; }
 .scroll { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { padding: 6px 12px; text-align: left; white-space: nowrap; border-bottom: 1px solid var(--line); }
@@ -158,10 +162,13 @@ td.odd { background: var(--given-soft); color: var(--given); font-weight: 600; }
 .drop.over { border-color: var(--accent); background: var(--sunken); }
 .drop button { margin: 0 4px; }
 .actions { display: flex; flex-wrap: wrap; gap: 10px; align-items: center; padding-bottom: 14px; }
+.actions:empty { display: none; }
+textarea + .actions { padding-top: 12px; }
 textarea { width: 100%; min-height: 130px; border: 1px solid var(--line); border-radius: var(--radius); background: var(--surface); padding: 12px 14px; font: 15px/1.6 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 .text-answer { font: 16px/1.8 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); padding: 14px 16px; margin-bottom: 12px; }
 .hole { border-radius: 3px; padding: 1px 0; font-weight: 600; }
 .pictures { display: flex; flex-wrap: wrap; gap: 20px; align-items: flex-start; }
+.pictures .pictures { flex: 1 1 300px; }
 .pictures figure { margin: 0; }
 .pictures canvas { image-rendering: pixelated; border: 1px solid var(--line); border-radius: 8px; background: var(--surface); display: block; touch-action: none; }
 .pictures figcaption { color: var(--muted); font-size: 14px; padding-top: 6px; }

@@ -46,7 +46,7 @@ export class RowsPanel {
     Object.assign(this, { ask, columns, given, fail });
     this.words = h("p");
     this.out = h("div");
-    this.element = h("section", { "aria-label": "rows" }, this.words,
+    this.element = h("section", { class: "tab", "aria-label": "rows" }, this.words,
       h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button("Download 1000 as CSV", () => this.#download())), this.out);
   }
 
@@ -101,7 +101,7 @@ export class FillPanel {
     this.status = h("p", { role: "status" });
     this.actions = h("div", { class: "actions" });
     this.out = h("div");
-    this.element = h("section", { "aria-label": "fill" },
+    this.element = h("section", { class: "tab", "aria-label": "fill" },
       h("p", {}, "Drop a CSV with columns of this model. Its empty cells come back filled; the deeper the colour, the less sure the model is. What is known stays as it is. The file goes to this service alone."),
       dropZone("Drop a CSV here, or", (text, name) => this.#fill(text, name), () => this.#example()), this.status, this.actions, this.out);
   }
@@ -162,7 +162,7 @@ export class AnomaliesPanel {
     this.rows = h("select", { "aria-label": "what to look for", onchange: () => this.last && this.#find(...this.last) }, h("option", { value: "false" }, "cells"), h("option", { value: "true" }, "whole rows"));
     this.status = h("p", { role: "status" });
     this.out = h("div");
-    this.element = h("section", { "aria-label": "anomalies" },
+    this.element = h("section", { class: "tab", "aria-label": "anomalies" },
       h("p", {}, "Drop a CSV: the cells that fit least to the rest of their row come first, each with what the model expected in its place."),
       dropZone("Drop a CSV here, or", (text, name) => this.#find(text, name), () => this.#example()),
       h("div", { class: "actions" }, h("label", {}, "look for ", this.rows)), this.status, this.out);

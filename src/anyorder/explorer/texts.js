@@ -12,7 +12,7 @@ export class TextPanel {
     this.status = h("p", { role: "status" });
     this.out = h("div");
     const button = (label, act, kind = "") => h("button", { type: "button", class: `quiet-button ${kind}`, onclick: act }, label);
-    this.element = h("section", { "aria-label": "texts" },
+    this.element = h("section", { class: "tab", "aria-label": "texts" },
       h("p", {}, `Write a text with ${MARK} for every missing character and let the model fill the holes; each filled character is coloured by how sure it was. Or give a beginning and let it go on.`),
       this.field,
       h("div", { class: "actions" }, button("Fill the holes", () => this.#fill(null), "primary"), button("Four different ways", () => this.#fill(4)), button("Go on from here", () => this.#continue()), button("Take an example", () => this.#example())),

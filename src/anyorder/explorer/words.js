@@ -178,10 +178,10 @@ function change_of_number(before, after) {
   if (moved(before, after) < 0.02) return "hardly changed";
   const was = before.written.mean ?? before.written.median, a = onAxis(before.mean ?? before.median), b = onAxis(after.mean ?? after.median);
   const wide = (one) => onAxis(one.high) - onAxis(one.low), ratio = wide(after) / wide(before);
-  const arrow = b > a ? "↑" : "↓", parts = [`${arrow} was ${was}`];
+  const parts = was === (after.written.mean ?? after.written.median) ? [] : [`${b > a ? "↑" : "↓"} was ${was}`];
   if (ratio < 0.95) parts.push(`${Math.round(100 * (1 - ratio))}\u202f% narrower`);
   else if (ratio > 1.05) parts.push(`${Math.round(100 * (ratio - 1))}\u202f% wider`);
-  return parts.join(", ");
+  return parts.join(", ") || "another shape";
 }
 
 function change_of_level(column, before, after, best) {
