@@ -318,4 +318,7 @@ def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:
         ao.Policy(gaussian)
     with pytest.raises(ao.UserError, match="model of a table"):
         ao.Policy("house.anyorder")
+    ruled = ao.TableModel(gaussian.core, {"arguments": {"rules": ["v1 <= v2"]}})
+    with pytest.raises(ao.UserError, match="fitted with rules=.*'v1 <= v2'.*fit without rules="):
+        ao.Policy(ruled, state=["v0"])
     assert ao.Policy(gaussian, action=["v3"]).state == ["v0", "v1", "v2"]

@@ -46,7 +46,7 @@ class Policy:
     ----------
     model
         A model of a table, as :func:`anyorder.fit` makes it. Fit it with ``context=`` the state: nothing is then spent
-        on learning the state itself. Without, the state is evidence like any other.
+        on learning the state itself. Without, the state is evidence like any other. A model with rules is refused.
     state
         Its columns, in the order in which arrays have them; by default the model's context, or all columns that are no
         action.
@@ -239,6 +239,11 @@ def _core_of(model: Any) -> AnyOrderModel:
     if core.schema.alike:
         noun = getattr(model, "noun", "characters or pixels")
         raise UserError(f"a policy needs a model of a table, this is one of {noun}; fit a table with anyorder.fit")
+    if rules := getattr(model, "card", {}).get("arguments", {}).get("rules"):
+        raise UserError(
+            f"a policy does not keep to rules, and this model was fitted with rules=[{str(rules[0])!r:.80}, ...]; fit "
+            "without rules=, or ask model.given({**state, **given}).sample(1)"
+        )
     return core
 
 
