@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,16 @@ import torch
 from scipy import stats
 
 import anyorder as ao
+from anyorder.heads import Gaussian, GaussianMixture, Spiked
+from anyorder.model import AnyOrderModel, layout_of
+from anyorder.networks.base import MaskNetwork
+from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.tasks.policies.choosing import scored
+from anyorder.variables.codecs import LineCodec, SpikedCodec
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 from models import gaussian_model, joint_table_model
 
@@ -108,13 +118,78 @@ def test_draws_of_levels_follow_the_enumerated_table() -> None:
     assert [policy._core.schema[name].levels.index(likeliest[name]) for name in ("hand", "eye")] == list(best)
 
 
+def near(law: Any, value: float, delta: float = 0.02 * SCALE) -> float:
+    """The probability of what lies within delta."""
+    return float(law.cdf(value + delta) - law.cdf(value - delta))
+
+
+@dataclass(eq=False)
+class Constant(MaskNetwork):
+    """The same features whatever is known: independent variables."""
+
+    name: ClassVar[str] = "constant"
+
+    def hold(self, features: list[list[float]]) -> Constant:
+        padded = [row + [0.0] * (self.layout.width - len(row)) for row in features]
+        self.register_buffer("features", torch.tensor(padded, dtype=torch.float64))
+        return self
+
+    def beside(self, values: torch.Tensor, known: torch.Tensor, prefix: torch.Tensor | None = None) -> torch.Tensor:
+        return self.features.expand(len(values), -1, -1)
+
+
+@pytest.fixture(scope="module")
+def uneven() -> ao.TableModel:
+    """A state that says nothing; *arm*: 0.3 N(0, 0.1^2) + 0.7 N(5, 1); *grip*: 0 with 0.4, else N(1, 0.05^2)."""
+    arm, grip = Variable("arm", Kind.CONTINUOUS), Variable("grip", Kind.SPIKED, atoms=(0.0,))
+    schema = Schema((Variable("state", Kind.CONTINUOUS), arm, grip))
+    lines = [LineCodec(variable, Warp.affine(0.0, 1.0)) for variable in schema.variables]
+    heads = [Gaussian(), GaussianMixture(2), Spiked((0.0,), Gaussian())]
+    features = [
+        [0.0, 0.0],
+        [np.log(0.3), np.log(0.7), 0.0, 5.0, np.log(0.1), 0.0],
+        [np.log(0.4 / 0.6), 1.0, np.log(0.05)],
+    ]
+    encoding = Encoding(schema, (lines[0], lines[1], SpikedCodec(grip, lines[2])))
+    network = Constant(layout_of(schema, heads)).hold(features)
+    return ao.TableModel(AnyOrderModel(encoding, network, heads, Canonical()).double().eval(), {})
+
+
+def test_the_most_probable_draw_weighs_bounds_and_atoms_as_probabilities(uneven: ao.TableModel) -> None:
+    policy, count = ao.Policy(uneven, state=["state"], bounds={"arm": (-2.0, 2.0)}), 200
+    known = torch.tensor([[True, False, False]]).expand(count, -1)
+    drawn, nats = scored(
+        uneven.core, torch.zeros(count, 3, dtype=torch.float64), Query(known, ~known), 0, policy._bounds.limits
+    )
+    narrow, wide, held = stats.norm(0, 0.1), stats.norm(5, 1), stats.norm(1, 0.05)
+    behind = 0.3 * narrow.sf(1.98) + 0.7 * wide.sf(1.98)
+    for (_, arm, grip), total in zip(drawn, nats, strict=True):
+        of_arm = behind if arm > 1.98 else 0.3 * near(narrow, arm, 0.02) + 0.7 * near(wide, arm, 0.02)
+        of_grip = 0.6 * near(held, grip, 0.02) + 0.4 * (abs(grip) <= 0.02)
+        assert total == pytest.approx(np.log(of_arm * of_grip), abs=1e-6)
+    assert {(bool(arm == 2), bool(grip == 0)) for _, arm, grip in drawn} == set(
+        itertools.product([True, False], repeat=2)
+    )
+    # By density the other way would win: 1.2 at 0 against 0.003 at the bound, and 4.8 at 1 against a mass of 0.4.
+    for seed in range(20):
+        action = policy.act([0.0], how="most probable", draws=64, seed=seed)
+        assert (action["arm"], action["grip"]) == (2.0, 0.0)
+
+
 def test_the_most_probable_draw_is_the_densest_of_them(gaussian: ao.TableModel) -> None:
     policy, core = ao.Policy(gaussian, state=["v0"]), gaussian.core
     known = torch.tensor([[True, False, True, False]]).expand(16, -1)
     values = torch.tensor([[1.5, 0.0, -2.0, 0.0]], dtype=torch.float64).expand(16, -1) / SCALE
     drawn, nats = scored(core, values, Query(known, ~known), 7, None)
     law = stats.multivariate_normal(*conditional({0: 1.5, 2: -2.0}))
-    assert np.allclose(nats, law.logpdf(SCALE * drawn[:, [1, 3]]), atol=1e-6)
+    for row, total in zip(SCALE * drawn, nats, strict=True):  # v1 first, then v3 given it
+        (first, _), spread = conditional({0: 1.5, 2: -2.0})
+        (then,), then_spread = conditional({0: 1.5, 1: row[1], 2: -2.0})
+        own = (
+            near(stats.norm(first, spread[0, 0] ** 0.5), row[1]),
+            near(stats.norm(then, then_spread[0, 0] ** 0.5), row[3]),
+        )
+        assert total == pytest.approx(np.log(own).sum(), abs=1e-6)
     action = policy.act([1.5], {"v2": -2.0}, how="most probable", draws=16, seed=7)
     assert np.allclose([action["v1"], action["v3"]], SCALE * drawn[np.argmax(nats)][[1, 3]], atol=1e-9)
     # Of more draws the densest is nearer to the mode, here the mean.
@@ -319,6 +394,6 @@ def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:
     with pytest.raises(ao.UserError, match="model of a table"):
         ao.Policy("house.anyorder")
     ruled = ao.TableModel(gaussian.core, {"arguments": {"rules": ["v1 <= v2"]}})
-    with pytest.raises(ao.UserError, match="fitted with rules=.*'v1 <= v2'.*fit without rules="):
+    with pytest.raises(ao.UserError, match=r"fitted with rules=.*'v1 <= v2'.*fit without rules="):
         ao.Policy(ruled, state=["v0"])
     assert ao.Policy(gaussian, action=["v3"]).state == ["v0", "v1", "v2"]

@@ -114,8 +114,9 @@ class Policy:
             ``"sample"``: one joint draw, the same as ``model.given({**state, **given}).sample(1, seed=seed)`` for a
             single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, which is
             the mean of their joint law, without draws; rounded as the column is, and the most probable level where it
-            has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: the draw with
-            the highest joint density, of ``draws`` along the model's own order.
+            has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: of
+            ``draws`` along the model's own order the one near which most of the probability lies, the mass behind a
+            bound or on a frequent value included.
         draws
             Among how many draws the most probable one is found.
         seed
