@@ -20,7 +20,7 @@ from anyorder.networks.base import MaskNetwork
 from anyorder.protocols import Canonical
 from anyorder.query import Query
 from anyorder.tasks.policies.choosing import scored
-from anyorder.variables.codecs import LineCodec, SpikedCodec
+from anyorder.variables.codecs import LevelCodec, LineCodec, SpikedCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
 from anyorder.variables.warp import Warp
@@ -235,6 +235,40 @@ def test_one_pair_bounds_all_actions_that_are_numbers(fitted: ao.TableModel) -> 
     drawn = policy.act(state, seed=0)
     assert drawn[["left", "right", "gear"]].abs().max().max() <= 0.5
     assert set(drawn["horn"]) == {"on", "off"}
+
+
+def test_bounded_levels_are_levels_within() -> None:
+    probability = np.array([[0.3, 0.2, 0.05, 0.25, 0.1, 0.1]])  # of levels 0 to 5, in one state
+    core = joint_table_model(probability, ["place", "gear"])
+    place = core.schema["place"]
+    gear = Variable("gear", Kind.ATOMS, levels=tuple(range(6)), dtype="int64")
+    encoding = Encoding(Schema((place, gear)), (LevelCodec(place), LevelCodec(gear)))
+    core = AnyOrderModel(encoding, core.network, [core.heads.of(0), core.heads.of(1)], Canonical()).eval()
+    policy = ao.Policy(ao.TableModel(core, {}), state=["place"], action=["gear"], bounds={"gear": (0.5, 4.5)})
+    assert policy.act({"place": "0"}, how="mean") == {"gear": 3}
+    assert policy.act(pd.DataFrame({"place": ["0"] * 2}), how="mean")["gear"].tolist() == [3, 3]
+    drawn = policy.act(pd.DataFrame({"place": ["0"] * MANY}), seed=0)["gear"]
+    counts = [int((drawn == level).sum()) for level in range(1, 5)]
+    assert stats.chisquare(counts, MANY * np.array([0.5, 0.05, 0.25, 0.2])).pvalue > UNLIKELY
+    # All mass behind a bound counts there: 0.3 + 0.2 against 0.25.
+    assert policy.act({"place": "0"}, how="most probable", draws=64) == {"gear": 1}
+
+
+def test_means_of_many_states_are_made_in_parts(gaussian: ao.TableModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, states = ao.Policy(gaussian, state=["v0"]), np.linspace(-2, 2, 20)[:, None]
+    expected = policy.act(states, {"v2": np.where(np.arange(20) % 3, np.nan, 1.0)}, how="mean", as_array=True)
+    seen: list[int] = []
+    whole = AnyOrderModel.features_beside
+
+    def counting(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+        seen.append(len(values))
+        return whole(model, values, known)
+
+    monkeypatch.setattr(AnyOrderModel, "features_beside", counting)
+    monkeypatch.setattr("anyorder.model.any_order.rows_at_once", lambda layout: 8)
+    found = policy.act(states, {"v2": np.where(np.arange(20) % 3, np.nan, 1.0)}, how="mean", as_array=True)
+    assert seen == [8, 8, 4]
+    assert np.allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("given", [{}, {"left": 0.4}, {"right": -1.0, "gear": 3}, {"horn": "on", "left": -0.2}])

@@ -288,7 +288,10 @@ def clipped(
     drawn: Float[Tensor, " rows"], variable: Int[Tensor, " rows"], limits: Limits | None
 ) -> Float[Tensor, " rows"]:
     """Draws of the variables named, moved to the nearest limit; in the dtype of the limits, so that these are kept."""
-    return drawn if limits is None else drawn.to(limits[0].dtype).clamp(limits[0][variable], limits[1][variable])
+    if limits is None:
+        return drawn
+    low, high = (side.to(variable.device)[variable] for side in limits)
+    return drawn.to(low.dtype).clamp(low, high)
 
 
 def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | None) -> list[Head]:

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from anyorder.distributions.base import Distribution
 from anyorder.distributions.row_regions import RowIntervals
-from anyorder.model import AnyOrderModel
+from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.any_order import Limits
 from anyorder.model.likelihood import usual_orders
 from anyorder.model.sampling import draws, scored_draws, seeded
@@ -78,17 +78,25 @@ def mean(
 ) -> NDArray[np.float64]:
     """The model value of the mean of everything asked, and the most probable one of levels."""
     out = values.double().numpy().copy()
-    features = model.features_beside(values.to(model.device), query.evidence.to(model.device)).cpu()
-    for variable in query.asked.any(dim=0).nonzero()[:, 0].tolist():
-        rows = query.asked[:, variable].nonzero()[:, 0]
-        law = model.heads.distribution(features[rows, variable], variable)
-        codec = model.encoding.codecs[variable]
-        if codec.space is Space.LEVELS:
-            out[rows.numpy(), variable] = codec.point(law)
-            continue
-        ends = (-math.inf, math.inf) if limits is None else (float(limits[0][variable]), float(limits[1][variable]))
-        out[rows.numpy(), variable] = codec.from_measure(_mean_in_units(codec, law, *ends))
+    for chunk in row_chunks(model, len(values)):
+        part = query.rows(chunk)
+        features = model.features_beside(values[chunk].to(model.device), part.evidence.to(model.device)).cpu()
+        for variable in part.asked.any(dim=0).nonzero()[:, 0].tolist():
+            rows = part.asked[:, variable].nonzero()[:, 0]
+            law = model.heads.distribution(features[rows, variable], variable)
+            ends = (-math.inf, math.inf) if limits is None else (float(limits[0][variable]), float(limits[1][variable]))
+            out[chunk][rows.numpy(), variable] = _point(model.encoding.codecs[variable], law, *ends)
     return out
+
+
+def _point(codec: Codec, law: Distribution, low: float, high: float) -> NDArray[np.float64]:
+    """The model value of the mean, or the most probable level within."""
+    if codec.space is not Space.LEVELS:
+        return codec.from_measure(_mean_in_units(codec, law, low, high))
+    codes = torch.arange(len(codec.variable.levels), dtype=torch.float64)
+    codes = codes[(codes >= low) & (codes <= high)]
+    best = law.log_prob(codes[:, None].expand(-1, *law.shape)).argmax(dim=0)
+    return np.asarray(codes[best].numpy())
 
 
 def _mean_in_units(codec: Codec, law: Distribution, low: float, high: float) -> NDArray[np.float64]:
