@@ -16,10 +16,11 @@ from scipy import stats
 import anyorder as ao
 from anyorder.heads import Gaussian, GaussianMixture, Spiked
 from anyorder.model import AnyOrderModel, layout_of
+from anyorder.model.any_order import clipped
 from anyorder.networks.base import MaskNetwork
 from anyorder.protocols import Canonical
-from anyorder.query import Query
-from anyorder.tasks.policies.choosing import scored
+from anyorder.query import Chain, Query
+from anyorder.tasks.policies.choosing import Chains, sample, scored
 from anyorder.variables.codecs import LevelCodec, LineCodec, SpikedCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
@@ -223,6 +224,21 @@ def test_bounds_clip_each_draw_before_the_next_is_drawn(gaussian: ao.TableModel)
     then_mean, then_covariance = conditional({0: 1.5, 1: 2.0})
     law = stats.norm(then_mean[0], then_covariance[0, 0] ** 0.5)
     assert stats.kstest(SCALE * first[clipped, 1], law.cdf).pvalue > UNLIKELY
+
+
+def test_a_model_may_be_on_another_device(gaussian: ao.TableModel) -> None:
+    # "meta" has shapes without numbers, and as any other device it does not mix with the processor's.
+    bounds = ao.Policy(gaussian, state=["v0"], bounds=(-1, 1))._bounds
+    drawn, variable = torch.zeros(3, device="meta"), torch.zeros(3, dtype=torch.long, device="meta")
+    assert clipped(drawn, variable, bounds.limits).device.type == "meta"
+    core, chains = gaussian.core, Chains()
+    query = Query(*(torch.tensor([mask]) for mask in _SETS))
+    chain = core.chain(query)
+    elsewhere = Chain(chain.prefix.to("meta"), chain.order.to("meta"), chain.variables)
+    chains[core.protocol, torch.device("meta")] = elsewhere  # as of an earlier call, before the model was moved
+    sample(core, torch.zeros(1, 4, dtype=torch.float64), query, 0, None, chains)
+    assert {device.type for _, device in chains} == {"meta", "cpu"}
+    assert chains[core.protocol, torch.device("meta")] is elsewhere
 
 
 _SETS = ([True, False, False, False], [False, True, True, False])

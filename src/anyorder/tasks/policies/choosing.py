@@ -4,8 +4,10 @@ r"""How an action is chosen from p(action | state, what is given), in model unit
 draws from, bit for bit where it is asked for one row under the same seed.
 
 *mean*: E[a_i | state, given] of every action asked, each by itself, in one pass and without a draw. The mean of a joint
-law is the vector of the means of its marginals, so this is the mean of the joint law wherever the model's answer for
-one action agrees with what its chains say of it. Where there are several ways to act, a mean may be none of them.
+law is the vector of the means of its marginals, so without bounds this is the mean of the joint law wherever the
+model's answer for one action agrees with what its chains say of it. With bounds it is the mean of each action clipped
+by itself: in a joint draw, an action that follows another also follows from the bound that the other was moved to,
+which this leaves out. Where there are several ways to act, a mean may be none of them.
 
 *most probable*: of k joint draws along the model's own order u_1, u_2, ... the one with the highest
 
@@ -22,6 +24,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -45,6 +48,9 @@ from anyorder.variables.missingness import indicators_first, present_first
 
 NEAR = 0.02  # of the spread of a column: numbers so close are one action
 
+Chains: TypeAlias = dict[tuple[Protocol, torch.device], Chain]
+"""The chains of one question, by protocol and by where the model was: it may be moved between two calls."""
+
 
 def sample(
     model: AnyOrderModel,
@@ -52,20 +58,21 @@ def sample(
     query: Query,
     seed: int,
     limits: Limits | None,
-    chains: dict[Protocol, Chain] | None = None,
+    chains: Chains | None = None,
 ) -> NDArray[np.float64]:
     """A joint draw of what is asked in every row.
 
-    ``chains``: those of this query that were made before, by protocol; new ones are added.
+    ``chains``: those of this query that were made before; new ones are added.
     """
     kept = None if model.schema.pairs or model.protocol.random else chains  # a query in stages has several
 
     def one_by_one(model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
-        chain = None if kept is None else kept.get(model.protocol)
+        key = model.protocol, model.device
+        chain = None if kept is None else kept.get(key)
         if chain is None:
             chain = model.chain(query, generator)
             if kept is not None:
-                kept[model.protocol] = chain
+                kept[key] = chain
         return model.draw(values, chain, generator, limits=limits)
 
     return draws(model, values, query, seed=seed, sampler=one_by_one, orders=usual_orders(model))

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from anyorder.data.frames import in_kind_of, is_frame
 from anyorder.errors import UserError, nearest
 from anyorder.model import AnyOrderModel
-from anyorder.protocols import Protocol
-from anyorder.query import Chain, Query
+from anyorder.query import Query
 from anyorder.support.checks import checked_seed, whole
 from anyorder.tasks.policies.bounds import Bounds
-from anyorder.tasks.policies.choosing import WAYS, mean, most_probable, sample
+from anyorder.tasks.policies.choosing import WAYS, Chains, mean, most_probable, sample
 from anyorder.tasks.policies.reading import Reader, Rows
 from anyorder.variables.missingness import with_indicators_along
 
@@ -32,7 +31,7 @@ class _Plan:
 
     query: Query
     asked: tuple[str, ...]
-    chains: dict[Protocol, Chain] | None
+    chains: Chains | None
 
 
 class Policy:
@@ -78,7 +77,8 @@ class Policy:
         self.state, self.action = _columns(core, state, action)
         self._reader = Reader(core.encoding, self.state, self.action)
         self._bounds = Bounds.read(bounds, self.action, core.encoding)
-        # By which of the columns are known: never changed once it is there, so threads may share it.
+        # By which of the columns are known. Threads may share a plan: what it says never changes, and a chain that one
+        # of them adds is the one that any other would have made.
         self._plans: dict[bytes, _Plan] = {}
 
     @property
@@ -112,9 +112,9 @@ class Policy:
             mapping to a column for each, or one mapping for all states.
         how
             ``"sample"``: one joint draw, the same as ``model.given({**state, **given}).sample(1, seed=seed)`` for a
-            single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, which is
-            the mean of their joint law, without draws; rounded as the column is, and the most probable level where it
-            has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: of
+            single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, clipped
+            to its own bounds, without draws; rounded as the column is, and the most probable level within bounds where
+            it has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: of
             ``draws`` along the model's own order the one near which most of the probability lies, the mass behind a
             bound or on a frequent value included.
         draws
