@@ -357,6 +357,44 @@ def test_everything_given_comes_back_as_it_is(fitted: ao.TableModel) -> None:
     pd.testing.assert_frame_equal(policy.act(states, given_rows), given_rows)
 
 
+def test_what_is_given_comes_back_as_it_was_read(gaussian: ao.TableModel, fitted: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"])
+    for state, given in (
+        ([0.0], {"v1": "0.5"}),
+        ([[0.0]], {"v1": "0.5"}),
+        ([[0.0], [1.0]], pd.DataFrame({"v1": ["0.5", None]})),
+        ([0.0], {"v1": "0.5", "v2": 1, "v3": np.float32(2)}),
+    ):
+        found = policy.act(state, given, as_array=True)
+        assert found.dtype == np.float64
+        assert found.flat[0] == 0.5
+    assert policy.act([0.0], {"v1": "0.5"})["v1"] == 0.5
+    # A number that no draw would be, with a third decimal or a fraction, is what was decided.
+    mixed = ao.Policy(fitted)
+    found = mixed.act([0.0, 0.0], {"left": 0.123456, "gear": "7", "horn": "on"}, as_array=True)
+    assert found.dtype == object
+    assert [found[0], found[2], found[3]] == [0.123456, 7, "on"]
+    many = mixed.act([[0.0, 0.0]] * 2, {"left": "0.25", "gear": ["7", None]})
+    assert many["left"].tolist() == [0.25, 0.25]
+    assert many["gear"][0] == 7
+    assert float(many["gear"][1]).is_integer()
+
+
+def test_what_is_given_is_found_by_the_labels_of_the_states(gaussian: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"], action=["v1", "v2"])
+    states = pd.DataFrame({"v0": [0.0, 1.0, 2.0]}, index=["a", "b", "c"])
+    given = pd.DataFrame({"v1": [30.0, 10.0, 20.0]}, index=["c", "a", "b"])
+    for said in (given, {"v1": given["v1"]}, given.reset_index(drop=True).iloc[[1, 2, 0]].set_axis(list("abc"))):
+        assert policy.act(states, said, how="mean")["v1"].tolist() == [10.0, 20.0, 30.0]
+    for said in (given.reset_index(drop=True), {"v1": given["v1"].reset_index(drop=True)}, {"v1": [30.0, 10.0, 20.0]}):
+        assert policy.act(states, said, how="mean")["v1"].tolist() == [30.0, 10.0, 20.0]
+    # States without labels: by place.
+    assert policy.act(states.to_numpy(), given, how="mean")["v1"].tolist() == [30.0, 10.0, 20.0]
+    for said in (given.set_axis(["c", "a", "x"]), {"v1": given["v1"].set_axis([5, 6, 7])}, given.set_axis(list("aab"))):
+        with pytest.raises(ao.UserError, match="other labels"):
+            policy.act(states, said, how="mean")
+
+
 def test_threads_agree(fitted: ao.TableModel) -> None:
     policy = ao.Policy(fitted)
     cases = [(number / 40 - 0.5, {"left": 0.1} if number % 2 else {}) for number in range(24)]
@@ -405,6 +443,20 @@ def test_polars_frames_come_back_as_such(fitted: ao.TableModel) -> None:
         ([0.0, 0.0], [0.1], {}, "given must be a mapping"),
         ([0.0, 0.0], {"left": [0.1, 0.2]}, {}, "one value"),
         ([0.0, 0.0], {"horn": "loud"}, {}, "'horn'"),
+        ([0.0, 1 + 2j], {}, {}, "'light'.*expected a number"),
+        ([np.complex64(1j), 0.0], {}, {}, "'position'.*expected a number"),
+        ([10**400, 0.0], {}, {}, "'position'.*too large"),
+        ([[0.0, 0.0], [0.0]], {}, {}, "state must be"),
+        ((cell for cell in [0.0, 0.0]), {}, {}, "state must be"),
+        ([np.zeros((2, 2)), 0.0], {}, {}, "state must be"),
+        ({"position": np.zeros((2, 2)), "light": 0.0}, {}, {}, "'position' must be one value"),
+        (pd.DataFrame([[0.0] * 3], columns=["position", "light", "light"]), {}, {}, "repeated: 'light'"),
+        (pd.Series([0.0] * 3, index=["position", "light", "light"]), {}, {}, "'light' more than once"),
+        ([[0.0, 0.0]], pd.DataFrame([[0.0] * 2], columns=["left", "left"]), {}, "repeated: 'left'"),
+        ([0.0, 0.0], pd.Series([0.0] * 2, index=["left", "left"]), {}, "'left' more than once"),
+        ([[0.0, 0.0]] * 2, {"left": {0.1, 0.2}}, {}, "'left' must be one value, or a list"),
+        ([[0.0, 0.0]] * 2, {"left": (cell for cell in [0.1, 0.2])}, {}, "'left' must be one value, or a list"),
+        ([[0.0, 0.0]] * 2, {"left": np.zeros((2, 2))}, {}, "'left' must be one value, or a list"),
         ([0.0, 0.0], {}, {"how": "median"}, "unknown how='median'"),
         ([0.0, 0.0], {}, {"seed": -1}, "seed must be"),
         ([0.0, 0.0], {}, {"how": "most probable", "draws": 0}, "draws must be"),
