@@ -292,5 +292,5 @@ def _places(what: str, given: pd.Index[Any], states: pd.Index[Any]) -> NDArray[n
         return in_order
     raise UserError(
         f"{what} has other labels ({given[0]!r}, ...) than the states ({states[0]!r}, ...), so it is not clear which "
-        "row belongs to which; give it the index of the states, or reset_index(drop=True) if the rows are in their order"
+        "row belongs to which; give it the index of the states, or reset_index(drop=True) if rows are in their order"
     )
