@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,17 @@ import torch
 from scipy import stats
 
 import anyorder as ao
-from anyorder.query import Query
-from anyorder.tasks.policies.choosing import scored
+from anyorder.heads import Gaussian, GaussianMixture, Spiked
+from anyorder.model import AnyOrderModel, layout_of
+from anyorder.model.any_order import clipped
+from anyorder.networks.base import MaskNetwork
+from anyorder.protocols import Canonical
+from anyorder.query import Chain, Query
+from anyorder.tasks.policies.choosing import Chains, sample, scored
+from anyorder.variables.codecs import LevelCodec, LineCodec, SpikedCodec
+from anyorder.variables.encoding import Encoding
+from anyorder.variables.schema import Kind, Schema, Variable
+from anyorder.variables.warp import Warp
 
 from models import gaussian_model, joint_table_model
 
@@ -108,13 +119,78 @@ def test_draws_of_levels_follow_the_enumerated_table() -> None:
     assert [policy._core.schema[name].levels.index(likeliest[name]) for name in ("hand", "eye")] == list(best)
 
 
+def near(law: Any, value: float, delta: float = 0.02 * SCALE) -> float:
+    """The probability of what lies within delta."""
+    return float(law.cdf(value + delta) - law.cdf(value - delta))
+
+
+@dataclass(eq=False)
+class Constant(MaskNetwork):
+    """The same features whatever is known: independent variables."""
+
+    name: ClassVar[str] = "constant"
+
+    def hold(self, features: list[list[float]]) -> Constant:
+        padded = [row + [0.0] * (self.layout.width - len(row)) for row in features]
+        self.register_buffer("features", torch.tensor(padded, dtype=torch.float64))
+        return self
+
+    def beside(self, values: torch.Tensor, known: torch.Tensor, prefix: torch.Tensor | None = None) -> torch.Tensor:
+        return self.features.expand(len(values), -1, -1)
+
+
+@pytest.fixture(scope="module")
+def uneven() -> ao.TableModel:
+    """A state that says nothing; *arm*: 0.3 N(0, 0.1^2) + 0.7 N(5, 1); *grip*: 0 with 0.4, else N(1, 0.05^2)."""
+    arm, grip = Variable("arm", Kind.CONTINUOUS), Variable("grip", Kind.SPIKED, atoms=(0.0,))
+    schema = Schema((Variable("state", Kind.CONTINUOUS), arm, grip))
+    lines = [LineCodec(variable, Warp.affine(0.0, 1.0)) for variable in schema.variables]
+    heads = [Gaussian(), GaussianMixture(2), Spiked((0.0,), Gaussian())]
+    features = [
+        [0.0, 0.0],
+        [np.log(0.3), np.log(0.7), 0.0, 5.0, np.log(0.1), 0.0],
+        [np.log(0.4 / 0.6), 1.0, np.log(0.05)],
+    ]
+    encoding = Encoding(schema, (lines[0], lines[1], SpikedCodec(grip, lines[2])))
+    network = Constant(layout_of(schema, heads)).hold(features)
+    return ao.TableModel(AnyOrderModel(encoding, network, heads, Canonical()).double().eval(), {})
+
+
+def test_the_most_probable_draw_weighs_bounds_and_atoms_as_probabilities(uneven: ao.TableModel) -> None:
+    policy, count = ao.Policy(uneven, state=["state"], bounds={"arm": (-2.0, 2.0)}), 200
+    known = torch.tensor([[True, False, False]]).expand(count, -1)
+    drawn, nats = scored(
+        uneven.core, torch.zeros(count, 3, dtype=torch.float64), Query(known, ~known), 0, policy._bounds.limits
+    )
+    narrow, wide, held = stats.norm(0, 0.1), stats.norm(5, 1), stats.norm(1, 0.05)
+    behind = 0.3 * narrow.sf(1.98) + 0.7 * wide.sf(1.98)
+    for (_, arm, grip), total in zip(drawn, nats, strict=True):
+        of_arm = behind if arm > 1.98 else 0.3 * near(narrow, arm, 0.02) + 0.7 * near(wide, arm, 0.02)
+        of_grip = 0.6 * near(held, grip, 0.02) + 0.4 * (abs(grip) <= 0.02)
+        assert total == pytest.approx(np.log(of_arm * of_grip), abs=1e-6)
+    assert {(bool(arm == 2), bool(grip == 0)) for _, arm, grip in drawn} == set(
+        itertools.product([True, False], repeat=2)
+    )
+    # By density the other way would win: 1.2 at 0 against 0.003 at the bound, and 4.8 at 1 against a mass of 0.4.
+    for seed in range(20):
+        action = policy.act([0.0], how="most probable", draws=64, seed=seed)
+        assert (action["arm"], action["grip"]) == (2.0, 0.0)
+
+
 def test_the_most_probable_draw_is_the_densest_of_them(gaussian: ao.TableModel) -> None:
     policy, core = ao.Policy(gaussian, state=["v0"]), gaussian.core
     known = torch.tensor([[True, False, True, False]]).expand(16, -1)
     values = torch.tensor([[1.5, 0.0, -2.0, 0.0]], dtype=torch.float64).expand(16, -1) / SCALE
     drawn, nats = scored(core, values, Query(known, ~known), 7, None)
     law = stats.multivariate_normal(*conditional({0: 1.5, 2: -2.0}))
-    assert np.allclose(nats, law.logpdf(SCALE * drawn[:, [1, 3]]), atol=1e-6)
+    for row, total in zip(SCALE * drawn, nats, strict=True):  # v1 first, then v3 given it
+        (first, _), spread = conditional({0: 1.5, 2: -2.0})
+        (then,), then_spread = conditional({0: 1.5, 1: row[1], 2: -2.0})
+        own = (
+            near(stats.norm(first, spread[0, 0] ** 0.5), row[1]),
+            near(stats.norm(then, then_spread[0, 0] ** 0.5), row[3]),
+        )
+        assert total == pytest.approx(np.log(own).sum(), abs=1e-6)
     action = policy.act([1.5], {"v2": -2.0}, how="most probable", draws=16, seed=7)
     assert np.allclose([action["v1"], action["v3"]], SCALE * drawn[np.argmax(nats)][[1, 3]], atol=1e-9)
     # Of more draws the densest is nearer to the mode, here the mean.
@@ -150,6 +226,21 @@ def test_bounds_clip_each_draw_before_the_next_is_drawn(gaussian: ao.TableModel)
     assert stats.kstest(SCALE * first[clipped, 1], law.cdf).pvalue > UNLIKELY
 
 
+def test_a_model_may_be_on_another_device(gaussian: ao.TableModel) -> None:
+    # "meta" has shapes without numbers, and as any other device it does not mix with the processor's.
+    bounds = ao.Policy(gaussian, state=["v0"], bounds=(-1, 1))._bounds
+    drawn, variable = torch.zeros(3, device="meta"), torch.zeros(3, dtype=torch.long, device="meta")
+    assert clipped(drawn, variable, bounds.limits).device.type == "meta"
+    core, chains = gaussian.core, Chains()
+    query = Query(*(torch.tensor([mask]) for mask in _SETS))
+    chain = core.chain(query)
+    elsewhere = Chain(chain.prefix.to("meta"), chain.order.to("meta"), chain.variables)
+    chains[core.protocol, torch.device("meta")] = elsewhere  # as of an earlier call, before the model was moved
+    sample(core, torch.zeros(1, 4, dtype=torch.float64), query, 0, None, chains)
+    assert {device.type for _, device in chains} == {"meta", "cpu"}
+    assert chains[core.protocol, torch.device("meta")] is elsewhere
+
+
 _SETS = ([True, False, False, False], [False, True, True, False])
 
 
@@ -160,6 +251,40 @@ def test_one_pair_bounds_all_actions_that_are_numbers(fitted: ao.TableModel) -> 
     drawn = policy.act(state, seed=0)
     assert drawn[["left", "right", "gear"]].abs().max().max() <= 0.5
     assert set(drawn["horn"]) == {"on", "off"}
+
+
+def test_bounded_levels_are_levels_within() -> None:
+    probability = np.array([[0.3, 0.2, 0.05, 0.25, 0.1, 0.1]])  # of levels 0 to 5, in one state
+    core = joint_table_model(probability, ["place", "gear"])
+    place = core.schema["place"]
+    gear = Variable("gear", Kind.ATOMS, levels=tuple(range(6)), dtype="int64")
+    encoding = Encoding(Schema((place, gear)), (LevelCodec(place), LevelCodec(gear)))
+    core = AnyOrderModel(encoding, core.network, [core.heads.of(0), core.heads.of(1)], Canonical()).eval()
+    policy = ao.Policy(ao.TableModel(core, {}), state=["place"], action=["gear"], bounds={"gear": (0.5, 4.5)})
+    assert policy.act({"place": "0"}, how="mean") == {"gear": 3}
+    assert policy.act(pd.DataFrame({"place": ["0"] * 2}), how="mean")["gear"].tolist() == [3, 3]
+    drawn = policy.act(pd.DataFrame({"place": ["0"] * MANY}), seed=0)["gear"]
+    counts = [int((drawn == level).sum()) for level in range(1, 5)]
+    assert stats.chisquare(counts, MANY * np.array([0.5, 0.05, 0.25, 0.2])).pvalue > UNLIKELY
+    # All mass behind a bound counts there: 0.3 + 0.2 against 0.25.
+    assert policy.act({"place": "0"}, how="most probable", draws=64) == {"gear": 1}
+
+
+def test_means_of_many_states_are_made_in_parts(gaussian: ao.TableModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, states = ao.Policy(gaussian, state=["v0"]), np.linspace(-2, 2, 20)[:, None]
+    expected = policy.act(states, {"v2": np.where(np.arange(20) % 3, np.nan, 1.0)}, how="mean", as_array=True)
+    seen: list[int] = []
+    whole = AnyOrderModel.features_beside
+
+    def counting(model: AnyOrderModel, values: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+        seen.append(len(values))
+        return whole(model, values, known)
+
+    monkeypatch.setattr(AnyOrderModel, "features_beside", counting)
+    monkeypatch.setattr("anyorder.model.any_order.rows_at_once", lambda layout: 8)
+    found = policy.act(states, {"v2": np.where(np.arange(20) % 3, np.nan, 1.0)}, how="mean", as_array=True)
+    assert seen == [8, 8, 4]
+    assert np.allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("given", [{}, {"left": 0.4}, {"right": -1.0, "gear": 3}, {"horn": "on", "left": -0.2}])
@@ -232,6 +357,44 @@ def test_everything_given_comes_back_as_it_is(fitted: ao.TableModel) -> None:
     pd.testing.assert_frame_equal(policy.act(states, given_rows), given_rows)
 
 
+def test_what_is_given_comes_back_as_it_was_read(gaussian: ao.TableModel, fitted: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"])
+    for state, given in (
+        ([0.0], {"v1": "0.5"}),
+        ([[0.0]], {"v1": "0.5"}),
+        ([[0.0], [1.0]], pd.DataFrame({"v1": ["0.5", None]})),
+        ([0.0], {"v1": "0.5", "v2": 1, "v3": np.float32(2)}),
+    ):
+        found = policy.act(state, given, as_array=True)
+        assert found.dtype == np.float64
+        assert found.flat[0] == 0.5
+    assert policy.act([0.0], {"v1": "0.5"})["v1"] == 0.5
+    # A number that no draw would be, with a third decimal or a fraction, is what was decided.
+    mixed = ao.Policy(fitted)
+    found = mixed.act([0.0, 0.0], {"left": 0.123456, "gear": "7", "horn": "on"}, as_array=True)
+    assert found.dtype == object
+    assert [found[0], found[2], found[3]] == [0.123456, 7, "on"]
+    many = mixed.act([[0.0, 0.0]] * 2, {"left": "0.25", "gear": ["7", None]})
+    assert many["left"].tolist() == [0.25, 0.25]
+    assert many["gear"][0] == 7
+    assert float(many["gear"][1]).is_integer()
+
+
+def test_what_is_given_is_found_by_the_labels_of_the_states(gaussian: ao.TableModel) -> None:
+    policy = ao.Policy(gaussian, state=["v0"], action=["v1", "v2"])
+    states = pd.DataFrame({"v0": [0.0, 1.0, 2.0]}, index=["a", "b", "c"])
+    given = pd.DataFrame({"v1": [30.0, 10.0, 20.0]}, index=["c", "a", "b"])
+    for said in (given, {"v1": given["v1"]}, given.reset_index(drop=True).iloc[[1, 2, 0]].set_axis(list("abc"))):
+        assert policy.act(states, said, how="mean")["v1"].tolist() == [10.0, 20.0, 30.0]
+    for said in (given.reset_index(drop=True), {"v1": given["v1"].reset_index(drop=True)}, {"v1": [30.0, 10.0, 20.0]}):
+        assert policy.act(states, said, how="mean")["v1"].tolist() == [30.0, 10.0, 20.0]
+    # States without labels: by place.
+    assert policy.act(states.to_numpy(), given, how="mean")["v1"].tolist() == [30.0, 10.0, 20.0]
+    for said in (given.set_axis(["c", "a", "x"]), {"v1": given["v1"].set_axis([5, 6, 7])}, given.set_axis(list("aab"))):
+        with pytest.raises(ao.UserError, match="other labels"):
+            policy.act(states, said, how="mean")
+
+
 def test_threads_agree(fitted: ao.TableModel) -> None:
     policy = ao.Policy(fitted)
     cases = [(number / 40 - 0.5, {"left": 0.1} if number % 2 else {}) for number in range(24)]
@@ -280,6 +443,17 @@ def test_polars_frames_come_back_as_such(fitted: ao.TableModel) -> None:
         ([0.0, 0.0], [0.1], {}, "given must be a mapping"),
         ([0.0, 0.0], {"left": [0.1, 0.2]}, {}, "one value"),
         ([0.0, 0.0], {"horn": "loud"}, {}, "'horn'"),
+        ([[0.0, 0.0], [0.0]], {}, {}, "state must be"),
+        ((cell for cell in [0.0, 0.0]), {}, {}, "state must be"),
+        ([np.zeros((2, 2)), 0.0], {}, {}, "state must be"),
+        ({"position": np.zeros((2, 2)), "light": 0.0}, {}, {}, "'position' must be one value"),
+        (pd.DataFrame([[0.0] * 3], columns=["position", "light", "light"]), {}, {}, "repeated: 'light'"),
+        (pd.Series([0.0] * 3, index=["position", "light", "light"]), {}, {}, "'light' more than once"),
+        ([[0.0, 0.0]], pd.DataFrame([[0.0] * 2], columns=["left", "left"]), {}, "repeated: 'left'"),
+        ([0.0, 0.0], pd.Series([0.0] * 2, index=["left", "left"]), {}, "'left' more than once"),
+        ([[0.0, 0.0]] * 2, {"left": {0.1, 0.2}}, {}, "'left' must be one value, or a list"),
+        ([[0.0, 0.0]] * 2, {"left": (cell for cell in [0.1, 0.2])}, {}, "'left' must be one value, or a list"),
+        ([[0.0, 0.0]] * 2, {"left": np.zeros((2, 2))}, {}, "'left' must be one value, or a list"),
         ([0.0, 0.0], {}, {"how": "median"}, "unknown how='median'"),
         ([0.0, 0.0], {}, {"seed": -1}, "seed must be"),
         ([0.0, 0.0], {}, {"how": "most probable", "draws": 0}, "draws must be"),
@@ -289,6 +463,17 @@ def test_mistakes(fitted: ao.TableModel, state: Any, given: Any, options: dict[s
     policy = ao.Policy(fitted, bounds={"left": (-1, 1)})
     with pytest.raises(ao.UserError, match=message):
         policy.act(state, given, **options)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [(1 + 2j, "expected a number"), (np.complex64(1j), "expected a number"), (10**400, "too large"), ("x", "a number")],
+)
+def test_cells_among_plain_numbers_that_are_none(gaussian: ao.TableModel, cell: Any, message: str) -> None:
+    policy = ao.Policy(gaussian, state=["v0", "v1"])
+    for state, given, column in (([0.0, cell], {}, "v1"), ([0.0, 0.0], {"v2": cell}, "v2")):
+        with pytest.raises(ao.UserError, match=f"'{column}'.*{message}"):
+            policy.act(state, given)
 
 
 @pytest.mark.parametrize(
@@ -318,4 +503,7 @@ def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:
         ao.Policy(gaussian)
     with pytest.raises(ao.UserError, match="model of a table"):
         ao.Policy("house.anyorder")
+    ruled = ao.TableModel(gaussian.core, {"arguments": {"rules": ["v1 <= v2"]}})
+    with pytest.raises(ao.UserError, match=r"fitted with rules=.*'v1 <= v2'.*fit without rules="):
+        ao.Policy(ruled, state=["v0"])
     assert ao.Policy(gaussian, action=["v3"]).state == ["v0", "v1", "v2"]

@@ -66,6 +66,8 @@ def is_frame(thing: Any) -> bool:
     """Whether this is a table of pandas, polars or another library, and no mapping or single value."""
     if thing is None or isinstance(thing, dict):  # most questions
         return False
+    if isinstance(thing, pd.DataFrame):  # whatever its columns are called, twice the same among them
+        return True
     return isinstance(nw.from_native(thing, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 

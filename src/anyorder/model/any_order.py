@@ -41,6 +41,9 @@ from anyorder.variables.schema import Schema
 Limits: TypeAlias = tuple[Float[Tensor, " variables"], Float[Tensor, " variables"]]
 """The least and the greatest value that each variable may be drawn as, in model units."""
 
+Score: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""What a draw is worth, in nats: from features, the variables drawn and their values, a row each."""
+
 
 class AnyOrderModel(nn.Module):
     """One joint distribution that answers every conditional query about its variables."""
@@ -240,19 +243,21 @@ class AnyOrderModel(nn.Module):
         *,
         greedy: bool = False,
         limits: Limits | None = None,
+        score: Score | None = None,
     ) -> tuple[Float[Tensor, "batch variables"], Float[Tensor, "batch variables"]]:
         """:meth:`draw`, and the log-probability of each asked variable when it was drawn; one walk for both.
 
-        Of a value that was moved to a limit it is the log-density there.
+        By ``score``, if given; else by the heads, which have a log-density for a number on a line.
         """
         nats = torch.zeros(values.shape, dtype=torch.float64, device=values.device)
+        nats_of = self.heads.log_prob_at if score is None else score
 
         def choose(walk: Walk, row: Tensor, asked: Tensor) -> Tensor:
             features = walk.features(row)
             heads = self.heads
             drawn = heads.best_at(features, asked) if greedy else heads.sample_at(features, asked, generator)
             drawn = clipped(drawn, asked, limits)
-            nats[row, asked] = self.heads.log_prob_at(features, asked, drawn.to(values.dtype)).double()
+            nats[row, asked] = nats_of(features, asked, drawn.to(values.dtype)).to(nats)
             return drawn
 
         return self._walked(values, chain, choose), nats
@@ -283,7 +288,10 @@ def clipped(
     drawn: Float[Tensor, " rows"], variable: Int[Tensor, " rows"], limits: Limits | None
 ) -> Float[Tensor, " rows"]:
     """Draws of the variables named, moved to the nearest limit; in the dtype of the limits, so that these are kept."""
-    return drawn if limits is None else drawn.to(limits[0].dtype).clamp(limits[0][variable], limits[1][variable])
+    if limits is None:
+        return drawn
+    low, high = (side.to(variable.device)[variable] for side in limits)
+    return drawn.to(low.dtype).clamp(low, high)
 
 
 def _heads(runs: list[dict[str, Any]], schema: Schema, allowance: Allowance | None) -> list[Head]:

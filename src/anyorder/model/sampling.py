@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anyorder.model.any_order import AnyOrderModel, Limits, row_chunks
+from anyorder.model.any_order import AnyOrderModel, Limits, Score, row_chunks
 from anyorder.model.likelihood import along, order_protocols
 from anyorder.query import Query
 from anyorder.support.advance import tracked
@@ -99,16 +99,20 @@ def scored_draws(
     *,
     greedy: bool = False,
     limits: Limits | None = None,
+    score: Score | None = None,
 ) -> tuple[Float[Tensor, "rows variables"], Float[Tensor, "rows variables"]]:
     """A draw (or the most probable level at each step) and the log-probability of each asked variable when chosen.
 
-    ``limits``: as in :meth:`AnyOrderModel.draw <anyorder.model.any_order.AnyOrderModel.draw>`.
+    ``limits`` and ``score``: as in
+    :meth:`AnyOrderModel.scored_draw <anyorder.model.any_order.AnyOrderModel.scored_draw>`.
     """
     out, nats = values.double().clone(), torch.zeros(values.shape, dtype=torch.float64)
     for rows in row_chunks(model, len(values)):
         part = query.rows(rows).to(model.device)
         chain = model.chain(part, generator)
-        drawn, own = model.scored_draw(values[rows].to(model.device), chain, generator, greedy=greedy, limits=limits)
+        drawn, own = model.scored_draw(
+            values[rows].to(model.device), chain, generator, greedy=greedy, limits=limits, score=score
+        )
         out[rows] = drawn.double().cpu().where(part.asked.cpu(), out[rows])
         nats[rows] = own.cpu()
     return out, nats

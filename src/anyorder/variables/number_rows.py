@@ -20,20 +20,22 @@ class StackedWarps:
 
     def __init__(self, warps: Sequence[Warp]) -> None:
         self.straight = np.array([warp.straight for warp in warps], dtype=bool)
-        bent = [warp for warp in warps if not warp.straight]
+        curved = [warp for warp in warps if not warp.straight]
         self._lines = np.array([(warp.x[0], warp.slope[0], warp.z[0]) for warp in warps if warp.straight]).reshape(
             -1, 3
         )
-        self._ends = np.array([(warp.x[0], warp.x[-1], warp.slope[0], warp.slope[-1]) for warp in bent]).reshape(-1, 4)
-        most = max((len(warp.x) - 2 for warp in bent), default=0)
+        self._ends = np.array([(warp.x[0], warp.x[-1], warp.slope[0], warp.slope[-1]) for warp in curved]).reshape(
+            -1, 4
+        )
+        most = max((len(warp.x) - 2 for warp in curved), default=0)
         # Never reached behind the last knot of a short one.
-        self._inner = np.full((len(bent), most), np.inf)
-        self._tables = np.ones((6, len(bent), most + 1))
-        for number, warp in enumerate(bent):
+        self._inner = np.full((len(curved), most), np.inf)
+        self._tables = np.ones((6, len(curved), most + 1))
+        for number, warp in enumerate(curved):
             inner, table = warp.lookup
             self._inner[number, : len(inner)] = inner
             self._tables[:, number, : table.shape[1]] = table
-        self._columns = np.arange(len(bent))
+        self._columns = np.arange(len(curved))
 
     def forward(self, units: Float[np.ndarray, " columns"]) -> Float[np.ndarray, " columns"]:
         """The model values of one row of numbers."""

@@ -24,10 +24,14 @@ from anyorder.variables.encoding import Encoding
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of actions, by name in the units of the data, and of all variables in model units."""
+    """The bounds of actions, by name in the units of the data, and of all variables in model units.
+
+    ``rounded``: those whose values, back in the units of the data, may lie past a bound by a rounding error.
+    """
 
     by_name: Mapping[str, tuple[float, float]]
     limits: tuple[Float[Tensor, " variables"], Float[Tensor, " variables"]] | None
+    rounded: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, said: Any, actions: Sequence[str], encoding: Encoding) -> Bounds:
@@ -56,7 +60,8 @@ class Bounds:
             for side, end in zip((low, high), ends, strict=True):
                 if math.isfinite(end):
                     side[index] = codec.from_measure(np.array([end]))[0]
-        return cls(found, (torch.from_numpy(low), torch.from_numpy(high)))
+        rounded = frozenset(name for name in found if encoding.codec(name).space is Space.LINE)
+        return cls(found, (torch.from_numpy(low), torch.from_numpy(high)), rounded)
 
     def check(self, name: str, values: Float[np.ndarray, " rows"]) -> None:
         """Refuse values that were given for an action and lie outside its bounds; NaN is not given."""
@@ -72,8 +77,11 @@ class Bounds:
             )
 
     def clip(self, name: str, value: Any) -> Any:
-        """A value of an action, or a column of them, without what rounding carried past a bound."""
-        if name not in self.by_name:
+        """A value of an action, or a column of them, without what rounding carried past a bound.
+
+        A level or a whole number within the limits is within the bounds, which need be none of them themselves.
+        """
+        if name not in self.rounded:
             return value
         low, high = self.by_name[name]
         return value.clip(low, high) if hasattr(value, "clip") else min(max(value, low), high)

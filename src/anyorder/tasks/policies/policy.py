@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from anyorder.data.frames import in_kind_of, is_frame
 from anyorder.errors import UserError, nearest
 from anyorder.model import AnyOrderModel
-from anyorder.protocols import Protocol
-from anyorder.query import Chain, Query
+from anyorder.query import Query
 from anyorder.support.checks import checked_seed, whole
 from anyorder.tasks.policies.bounds import Bounds
-from anyorder.tasks.policies.choosing import WAYS, mean, most_probable, sample
+from anyorder.tasks.policies.choosing import WAYS, Chains, mean, most_probable, sample
 from anyorder.tasks.policies.reading import Reader, Rows
 from anyorder.variables.missingness import with_indicators_along
 
@@ -32,7 +31,7 @@ class _Plan:
 
     query: Query
     asked: tuple[str, ...]
-    chains: dict[Protocol, Chain] | None
+    chains: Chains | None
 
 
 class Policy:
@@ -46,7 +45,7 @@ class Policy:
     ----------
     model
         A model of a table, as :func:`anyorder.fit` makes it. Fit it with ``context=`` the state: nothing is then spent
-        on learning the state itself. Without, the state is evidence like any other.
+        on learning the state itself. Without, the state is evidence like any other. A model with rules is refused.
     state
         Its columns, in the order in which arrays have them; by default the model's context, or all columns that are no
         action.
@@ -78,7 +77,10 @@ class Policy:
         self.state, self.action = _columns(core, state, action)
         self._reader = Reader(core.encoding, self.state, self.action)
         self._bounds = Bounds.read(bounds, self.action, core.encoding)
-        # By which of the columns are known: never changed once it is there, so threads may share it.
+        numbers = all(core.schema[name].numeric for name in self.action)
+        self._dtype: type = np.float64 if numbers else object  # of arrays
+        # By which of the columns are known. Threads may share a plan: what it says never changes, and a chain that one
+        # of them adds is the one that any other would have made.
         self._plans: dict[bytes, _Plan] = {}
 
     @property
@@ -109,13 +111,15 @@ class Policy:
             state must be known, but for context that had holes when the model was fitted.
         given
             The actions that are decided, by name; NaN is not decided. For many states a frame with a row for each, a
-            mapping to a column for each, or one mapping for all states.
+            mapping to a column for each, or one mapping for all states. Rows of pandas are found by their labels where
+            both have some, else by their place.
         how
             ``"sample"``: one joint draw, the same as ``model.given({**state, **given}).sample(1, seed=seed)`` for a
-            single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, which is
-            the mean of their joint law, without draws; rounded as the column is, and the most probable level where it
-            has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: the draw with
-            the highest joint density, of ``draws`` along the model's own order.
+            single state without bounds. ``"mean"``: E[action | state, given] of every other action by itself, clipped
+            to its own bounds, without draws; rounded as the column is, and the most probable level within bounds where
+            it has levels. Where there are two ways to act, their mean may be neither. ``"most probable"``: of
+            ``draws`` along the model's own order the one near which most of the probability lies, the mass behind a
+            bound or on a frequent value included.
         draws
             Among how many draws the most probable one is found.
         seed
@@ -128,7 +132,8 @@ class Policy:
         Returns
         -------
         dict, or DataFrame for many states
-            Values by action, in the order of ``policy.action``; or an array with one dimension, or with two.
+            Values by action, in the order of ``policy.action``; or an array with one dimension, or with two: of float64
+            where all actions are numbers, else of objects. What is given comes back as the model read it, "0.5" as 0.5.
 
         Examples
         --------
@@ -152,21 +157,21 @@ class Policy:
         for name in command:
             self._check(name, rows)
         plan = self._plan(rows.known)
-        action = command
+        index = self._core.schema.index
+        action = {name: self._reader.as_read(name, said, rows.values[0, index(name)]) for name, said in command.items()}
         if plan.asked:
-            chosen = self._chosen(rows, plan, how, count, seed)[0]
-            encoding, position = self._core.encoding, self._core.schema.index
-            action = command | {
-                name: self._bounds.clip(name, encoding.codec(name).decode_one(float(chosen[position(name)])))
+            chosen, encoding = self._chosen(rows, plan, how, count, seed)[0], self._core.encoding
+            action |= {
+                name: self._bounds.clip(name, encoding.codec(name).decode_one(float(chosen[index(name)])))
                 for name in plan.asked
             }
         if as_array:
-            return np.array([action[name] for name in self.action])
+            return np.array([action[name] for name in self.action], dtype=self._dtype)
         return {name: action[name] for name in self.action}
 
     def _many(self, state: Any, given: Any, how: str, count: int, seed: int, as_array: bool) -> Any:
         table = self._reader.table(state)
-        command = self._reader.commands(given, table.index)
+        command = self._reader.commands(given, table.index, labelled=isinstance(state, pd.DataFrame))
         rows = self._reader.many(table, command)
         for name in command.columns.tolist():
             self._check(name, rows)
@@ -177,10 +182,12 @@ class Policy:
             index = self._core.schema.index(name)
             drawn, asked = self._core.encoding.codec(name).decode(chosen[:, index]), query.asked[:, index].numpy()
             column = self._bounds.clip(name, drawn).set_axis(table.index)
-            columns[name] = column if name not in command or asked.all() else command[name].where(~asked, column)
+            if name in command and not asked.all():
+                column = self._reader.column_as_read(name, command[name], rows.values[:, index]).where(~asked, column)
+            columns[name] = column
         action = pd.DataFrame(columns, index=table.index)
         if as_array:
-            return action.to_numpy()
+            return action.to_numpy(dtype=self._dtype)
         return in_kind_of(action, state) if is_frame(state) else action
 
     def _chosen(self, rows: Rows, plan: _Plan, how: str, count: int, seed: int) -> NDArray[np.float64]:
@@ -223,7 +230,10 @@ class Policy:
             return True
         if not isinstance(state, np.ndarray | list | tuple) and is_frame(state):
             return False
-        dimensions = np.ndim(state)
+        try:
+            dimensions = np.ndim(state)
+        except ValueError:  # lists of several lengths
+            dimensions = 0
         if dimensions not in (1, 2) or isinstance(state, str):
             raise UserError(
                 "the state must be a mapping, a row, an array of one dimension, or for many states a frame or an array "
@@ -239,6 +249,11 @@ def _core_of(model: Any) -> AnyOrderModel:
     if core.schema.alike:
         noun = getattr(model, "noun", "characters or pixels")
         raise UserError(f"a policy needs a model of a table, this is one of {noun}; fit a table with anyorder.fit")
+    if rules := getattr(model, "card", {}).get("arguments", {}).get("rules"):
+        raise UserError(
+            f"a policy does not keep to rules, and this model was fitted with rules=[{str(rules[0])!r:.80}, ...]; fit "
+            "without rules=, or ask model.given({**state, **given}).sample(1)"
+        )
     return core
 
 

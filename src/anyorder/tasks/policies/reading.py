@@ -10,11 +10,15 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from anyorder.data.frames import as_pandas, is_frame
 from anyorder.errors import UserError, nearest
 from anyorder.questions.far import note_far_rows
-from anyorder.variables.cells import LARGEST, missing_cells
+from anyorder.variables.cells import LARGEST, missing_cells, numbers
+from anyorder.variables.codecs import Space
+from anyorder.variables.codecs.base import unknown_cells
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.number_rows import StackedWarps
 
@@ -79,6 +83,7 @@ class Reader:
     def _cells(self, state: Any) -> Sequence[Any]:
         """The cells of one state in the order of its columns; NaN for what is not there."""
         if isinstance(state, pd.Series):
+            self._refuse_repeated("the state", state)
             by_name = {str(name): cell for name, cell in state.items()}
             self._check_columns(list(by_name))
             return [by_name.get(name, np.nan) for name in self.state]
@@ -97,9 +102,12 @@ class Reader:
         self, cells: list[Any]
     ) -> tuple[Float[np.ndarray, " columns"], Bool[np.ndarray, " columns"]] | tuple[None, None]:
         """All cells at once; None where one of them is no plain number."""
-        if not all(isinstance(cell, float | int | np.number) for cell in cells):
+        if not all(isinstance(cell, float | int | np.floating | np.integer) for cell in cells):
             return None, None
-        units = np.array(cells, dtype=np.float64)
+        try:
+            units = np.array(cells, dtype=np.float64)
+        except OverflowError:  # a whole number that no float is as great as
+            return None, None
         known = ~np.isnan(units)
         if not (np.abs(units[known]) < LARGEST).all():
             return None, None
@@ -147,22 +155,28 @@ class Reader:
             self._refuse_length(cells.shape[1])
         return pd.DataFrame(cells, columns=list(self.state))
 
-    def commands(self, given: Any, index: pd.Index[Any]) -> pd.DataFrame:
-        """What is given of the actions of many states, a row for each; NaN is not given."""
+    def commands(self, given: Any, index: pd.Index[Any], *, labelled: bool) -> pd.DataFrame:
+        """What is given of the actions of many states, a row for each; NaN is not given.
+
+        ``labelled``: whether the labels of the states are a user's own, so that what is given is found by them.
+        """
         if given is None:
             return pd.DataFrame(index=index)
         if is_frame(given):
             table = as_pandas(given)
+            if len(table) != len(index):
+                raise UserError(f"given has {len(table)} rows, but there are {len(index)} states; give a row for each")
+            if labelled and isinstance(given, pd.DataFrame):
+                table = table.iloc[_places("given", table.index, index)]
+            table = table.set_axis(index)
         elif isinstance(given, Mapping):
-            columns = {str(name): self._column(str(name), said, len(index)) for name, said in given.items()}
+            columns = {str(name): self._column(str(name), said, index, labelled) for name, said in given.items()}
             table = pd.DataFrame(columns, index=index)
         else:
             self._refuse_given(given)
-        if len(table) != len(index):
-            raise UserError(f"given has {len(table)} rows, but there are {len(index)} states; give a row for each")
         for name in table.columns:
             self.check_action(name)
-        return table.set_axis(index)
+        return table
 
     def command(self, given: Any) -> dict[str, Any]:
         """What is given of one action, by name, without what is unknown."""
@@ -171,6 +185,8 @@ class Reader:
         cells: Any = given
         if not isinstance(given, Mapping | pd.Series):
             self._refuse_given(given)
+        if isinstance(given, pd.Series):
+            self._refuse_repeated("given", given)
         found: dict[str, Any] = {}
         for name, value in cells.items():
             self.check_action(name)
@@ -180,6 +196,26 @@ class Reader:
                 found[name] = value
         return found
 
+    def as_read(self, name: str, said: Any, value: float) -> Any:
+        """What is given of one action, as a value of its column; ``value`` is its model value.
+
+        A number stays that number: a column of two decimals may be sent to a third, and a whole one between two.
+        """
+        plain = isinstance(said, float | int | np.number) and not isinstance(said, bool)
+        if plain and self.encoding.schema[name].numeric:
+            return said.item() if isinstance(said, np.number) else said
+        return self.column_as_read(name, pd.Series([said], dtype=object), np.array([value])).tolist()[0]
+
+    def column_as_read(self, name: str, said: pd.Series[Any], values: Float[np.ndarray, " rows"]) -> pd.Series[Any]:
+        """What is given of an action of many states; anything where it is not given."""
+        codec, schema = self.encoding.codec(name), self.encoding.schema
+        if not schema[name].numeric or codec.space is Space.LEVELS:
+            return codec.decode(values).set_axis(said.index)
+        if is_numeric_dtype(said.dtype) and not is_bool_dtype(said.dtype):
+            return said
+        missing = unknown_cells(said, schema[name], schema.missing)
+        return pd.Series(numbers(said, missing, name, schema[name].notation), index=said.index)
+
     def check_action(self, name: object) -> None:
         """Refuse what is given but is no action."""
         if name in self.state:
@@ -187,12 +223,26 @@ class Reader:
         if name not in self.action:
             raise UserError(f"given: no action {name!r}; {nearest(name, self.action)}")
 
-    def _column(self, name: str, said: Any, count: int) -> Any:
+    def _column(self, name: str, said: Any, index: pd.Index[Any], labelled: bool) -> Any:
         if pd.api.types.is_scalar(said):
-            return [said] * count
-        if len(said) != count:
-            raise UserError(f"given: {name!r} has {len(said)} values, but there are {count} states; give one for each")
-        return np.asarray(said)
+            return [said] * len(index)
+        try:
+            cells = np.asarray(said)
+        except ValueError:  # lists of several lengths
+            cells = np.empty(())
+        if cells.ndim != 1:
+            raise UserError(f"given: {name!r} must be one value, or a list with one for each state; got {said!r:.80}")
+        if len(cells) != len(index):
+            raise UserError(
+                f"given: {name!r} has {len(cells)} values, but there are {len(index)} states; give one for each"
+            )
+        if labelled and isinstance(said, pd.Series):
+            return said.iloc[_places(f"given: {name!r}", said.index, index)].set_axis(index)
+        return cells
+
+    def _refuse_repeated(self, what: str, row: pd.Series[Any]) -> None:
+        if not row.index.is_unique:
+            raise UserError(f"{what} has {row.index[row.index.duplicated()][0]!r} more than once; give it once")
 
     def _check_state(self, name: object) -> None:
         if name in self.action:
@@ -227,3 +277,20 @@ class Reader:
         raise UserError(
             f"given must be a mapping from names of actions to values, or for many states a frame; got {given!r:.80}"
         )
+
+
+def _places(what: str, given: pd.Index[Any], states: pd.Index[Any]) -> NDArray[np.intp]:
+    """Which row of what is given belongs to each state: that of the same label, or of the same place without labels."""
+    in_order = np.arange(len(states), dtype=np.intp)
+    if given.equals(states):
+        return in_order
+    if given.is_unique and states.is_unique:
+        places = given.get_indexer(states)
+        if (places >= 0).all():
+            return np.asarray(places, dtype=np.intp)
+    if given.equals(pd.RangeIndex(len(given))):
+        return in_order
+    raise UserError(
+        f"{what} has other labels ({given[0]!r}, ...) than the states ({states[0]!r}, ...), so it is not clear which "
+        "row belongs to which; give it the index of the states, or reset_index(drop=True) if rows are in their order"
+    )
