@@ -77,6 +77,7 @@ def table_cases(model: ao.TableModel) -> dict[str, Case]:
         "conformal": {"frame": frame},
         "fill": {"frame": holes},
         "log_prob": {"frame": holes},
+        "marginals": {"evidence": {"rooms": ao.Between(3, 5)}},
         "mutual_information": {"one": "price", "other": "rooms"},
         "next_question": {"about": "price", "draws": 4},
         "prob": {"event": "price > 3 | rooms=3..5"},

@@ -44,6 +44,7 @@ from isolation import MEMORY, Limits, Verdict, print_faults, verdicts
 TIMES = ("cli", "data", "modalities", "training", "questions")
 PRELOAD = ("torch._dynamo", "pandas", "pyarrow.parquet", "PIL.Image", "matplotlib.figure", "anyorder", "anyorder.cli")
 PRELOAD += tuple(f"anyorder.modalities.{name}.fit" for name in ("tables", "texts", "images"))
+NOT_TRIED = ("demo", "serve")  # what takes no input, and what does not end by itself
 TRAINING = ("fit", "fit-text", "fit-images")
 TINY = ("--minutes", "0.001", "--preset", "tiny")
 UPDATING = (*TRAINING, "update")  # what takes a budget of time and writes a model
@@ -178,7 +179,7 @@ def corpora(inputs: Inputs) -> list[str]:
 
 def commands(inputs: Inputs) -> list[str]:
     """Any command with any of its options, with values that they can have, but for one argument."""
-    name = inputs.some([name for name in cli.COMMANDS if not name.startswith("demo")])
+    name = inputs.some([name for name in cli.COMMANDS if not name.startswith(NOT_TRIED)])
     modality = inputs.some(_modalities(name))
     options = {option.name: option for option in _options(name)}
     needed = {option.name for option in options.values() if option.required} | NEEDED.get((name, modality), set())

@@ -50,7 +50,10 @@ def test_every_command_is_done_where_nothing_is_odd(
             status, _, err = inputs.called(words, str(tmp_path))
             assert status == 0, (words, err)
             done.add((words[0], len(words)))
-    assert {name for name, _ in done} == {name for name in inputs.cli.COMMANDS if not name.startswith("demo")}
+    tried = {name for name in inputs.cli.COMMANDS if not name.startswith("demo")} - {
+        "serve"
+    }  # it does not end by itself
+    assert {name for name, _ in done} == tried
 
 
 def test_odd_tables_are_fitted_by_every_engine_and_have_holes(inputs: Any, models: str, tmp_path: Path) -> None:

@@ -90,7 +90,9 @@ def test_two_outputs_are_two_files(folder: Path, capsys: pytest.CaptureFixture[s
     assert not (folder / "new.anyorder").exists()
 
 
-READ = {"model", "table", "corpus", "pictures", "file", "mask", "queries", "held_out", "config", "costs"}
+READ = {"model", "table", "corpus", "pictures", "file", "mask", "queries", "held_out", "config", "costs"} | {
+    "token_file"
+}
 
 
 def test_every_path_of_every_command_is_known_as_read_or_written() -> None:

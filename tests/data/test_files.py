@@ -142,6 +142,8 @@ def test_nothing_is_lost(tmp_path: Path) -> None:
     [
         ("", "is empty"),
         (" \n\n", "is empty"),
+        (",", "has nothing in any cell"),
+        (",\n,\n", "has nothing in any cell"),
         ("a,b\n", "no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 fields, but there are 2 column names: correct it .*quotes"),
         ("a,b\n1,2,3\n1,2,3\n", "line 2 has 3 fields, but there are 2 column names"),

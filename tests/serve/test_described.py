@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
@@ -47,13 +47,18 @@ def test_no_request_breaks_it(name: str, mode: GenerationMode, bounded: Asking) 
         phases=[Phase.generate],
         deadline=None,
         database=None,
+        derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
     @given(case=operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
         if "name" in (case.path_parameters or {}) and mode is GenerationMode.POSITIVE:
             case.path_parameters["name"] = next((own for part, own in NAMES.items() if part in name), "table")
-        case.validate_response(send(bounded, case), checks=CHECKS)
+        try:
+            response = send(bounded, case)
+        except httpx.InvalidURL:  # longer than our client sends
+            reject()
+        case.validate_response(response, checks=CHECKS)
 
     with suppress(Unsatisfiable):  # nothing wrong can be made of an operation without input
         check()

@@ -64,6 +64,10 @@ class TableText:
             self.delimiter, self.quote = self._signs or sniff(lines, said.delimiter)
             rows = first_rows(lines, self.delimiter, self.quote, cut=cut)
             rows = [Row(row.cells, row.first + self.skipped, row.last + self.skipped) for row in rows]
+            if not rows:
+                raise UserError(
+                    f"{source} has nothing in any cell; expected a line of column names and lines of values"
+                )
             self.head = find_head(rows, said.header, source, self.way)
         except csv.Error as error:
             raise UserError(f"cannot read {source} as a table: {error}") from None

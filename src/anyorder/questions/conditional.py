@@ -505,6 +505,15 @@ class Conditional:
     def is_exact(self, name: str) -> bool:
         """Whether the evidence says a value of this variable, and no range, set or that it is missing.
 
+        Parameters
+        ----------
+        name
+            The variable's name.
+
+        Returns
+        -------
+        bool
+
         Examples
         --------
         >>> known = model.given(rooms=6, price="> 30")

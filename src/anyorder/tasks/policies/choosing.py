@@ -127,7 +127,7 @@ def most_probable(
     *,
     count: int,
 ) -> NDArray[np.float64]:
-    """Of ``count`` draws for every row the one with the highest probability of what lies near it."""
+    """The draw with the highest probability of what lies near it, among ``count`` for every row."""
     check_room("draws", count, len(values) * model.variables, "ask for fewer draws, or fewer states at a time")
     many = Query(query.evidence.repeat_interleave(count, 0), query.asked.repeat_interleave(count, 0))
     drawn, nats = scored(model, values.double().repeat_interleave(count, 0), many, seed, limits)
