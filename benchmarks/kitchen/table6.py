@@ -8,7 +8,8 @@ policy. Beside it: a cloned policy of another training, which does not hear what
 any-order policy in random orders (ARDM); and in MAC's order. All see the same columns of the state, and meet the same
 kitchens: one seed is one start, one noise of what is seen and one choice of numbers, so differences are taken episode
 by episode. Three choices of the operator's numbers, then how tasks are lost as its commands are disturbed, and what
-comes of giving 0 to 9 numbers.
+comes of giving 0 to 9 numbers. Beside that, without the simulator, how far what is added lies from new demonstrations,
+when a part of what was done is heard and when the operator is (hearing.py).
 
 An any-order policy does the mean of each action given the state and what is given. Means ask for no order, so there
 MAC's order and random ones differ in what was trained alone; with ``--draws`` it does the most probable of some joint
@@ -39,6 +40,7 @@ from anyorder.data.demonstrations import load
 
 import cloning
 import full_autonomy
+import hearing
 import parts
 from cloning import Cloned
 from common import Json, Record, Smoke, print_rows
@@ -60,10 +62,13 @@ CHOICES: dict[str, Choice] = {
 }
 COUNTS = tuple(range(ACTIONS + 1))
 NOISES = (0.1, 0.2, 0.4)
+HELD_OUT, HELD_OUT_SEED = 40, 1  # new demonstrations, and the seed that they are made from
 OTHER = 100  # the independent clone has the seed of the operator and so much more
-CODE = tuple(
-    Path(__file__).with_name(f"{name}.py")
-    for name in ("cloning", "demonstrator", "episodes", "full_autonomy", "kitchen", "shared_autonomy", "table6")
+HERE = Path(__file__).parent
+LEARNING = tuple(HERE / f"{name}.py" for name in ("cloning", "full_autonomy"))
+CODE = (
+    *LEARNING,
+    *(HERE / f"{name}.py" for name in ("demonstrator", "episodes", "hearing", "kitchen", "shared_autonomy", "table6")),
 )
 TOGETHER = 25  # kitchens of one process
 PAPER = "BC 1.81 ± 0.08, MAC 2.00 ± 0.05, full autonomy 2.15 ± 0.06"
@@ -166,6 +171,17 @@ def completed(cell: Cell, models: Path, training: int, seeds: Sequence[int], opt
     return [len(one.completed) for one in play_together(there, policy, seeds, start_noise=options["start_noise"])]
 
 
+def errors(new: Path, partner: str, models: Path, training: int, draws: int) -> dict[str, dict[str, list[float]]]:
+    """How far what a partner adds lies from each new demonstration, by the choice of numbers and what it hears."""
+    torch.set_num_threads(1)
+    frame = load(new)
+    own, operator = learned(models, partner, training, draws), learned(models, OPERATOR, training, draws)
+    return {
+        choice: {heard: hearing.errors(frame, own, operator, CHOICES[choice], heard) for heard in hearing.HEARD}
+        for choice in CHOICES
+    }
+
+
 # ---------------------------------------------------------------------------------------------------- tables
 
 
@@ -188,15 +204,27 @@ def shown(counts: NDArray[np.float64], *, sign: str = "") -> str:
     return f"{mean:{sign}.2f} ± {error:.2f}"
 
 
+def share(errors: Sequence[Sequence[float]]) -> str:
+    """The mean of ``[trainings, episodes]`` as a percentage, and its standard error."""
+    mean, error = mean_and_error(np.array(errors, dtype=np.float64))
+    return f"{100 * mean:.1f} ± {100 * error:.1f} %"
+
+
 def differences(found: dict[str, Any], one: str, other: str, choices: Sequence[str]) -> NDArray[np.float64]:
     """Tasks that the first partner completes more than the second, episode by episode, as the mean over choices."""
     pairs = [counts_of(found, Cell(one, choice)) - counts_of(found, Cell(other, choice)) for choice in choices]
     return np.asarray(np.mean(pairs, axis=0))
 
 
+def played(found: dict[str, Any]) -> set[str]:
+    """The cells whose trainings have all been played: those of an unfinished one cannot be paired with others."""
+    trainings = max((len(own) for own in found["completed"].values()), default=0)
+    return {key for key, own in found["completed"].items() if len(own) == trainings or key.startswith(STILL)}
+
+
 def tables(found: dict[str, Any], curve_episodes: int) -> dict[str, Any]:
     """The lines of the tables, as far as their cells are there; all of a curve is about the same episodes."""
-    there = set(found["completed"])
+    there = played(found)
     lines: list[dict[str, str]] = []
     for name, cell in (
         (STILL, Cell(STILL, ALONE)),
@@ -239,9 +267,20 @@ def tables(found: dict[str, Any], curve_episodes: int) -> dict[str, Any]:
         }
         for count in COUNTS
     ]
+    heard_lines = [
+        {"added by": partner, "hears": heard}
+        | {
+            choice: share([own[choice][heard] for _, own in sorted(found["errors"][partner].items())])
+            for choice in CHOICES
+        }
+        for partner in PARTNERS
+        for heard in hearing.HEARD
+        if partner in found["errors"] and (heard == hearing.NOTHING or partner != INDEPENDENT)
+    ]
     return {
         "rows": lines,
         "paired differences": compared,
+        "squared error of what is added, new demonstrations": heard_lines,
         "disturbed commands, four drawn for each episode": disturbed,
         "numbers given, drawn for each episode": by_count,
     }
@@ -271,7 +310,9 @@ def payload(found: dict[str, Any], options: dict[str, Any], described: str) -> d
         f"{any_order['components']} Gaussians an action and a mass where it is often at a bound, "
         f"{any_order['steps']:,} steps; it does {done}. Joints start {options['start_noise']:g} rad "
         "(standard deviation) away from the environment's start, as in the demonstrations. Schedules, and "
-        "means in place of draws, were chosen on episodes of other seeds.",
+        "means in place of draws, were chosen on episodes of other seeds. Squared errors are shares of the variance of "
+        f"each number, over the steps of {options['held_out']} demonstrations that nobody learned from; a clone hears "
+        "nothing whatever is given.",
         "picture": "images/kitchen_table6.png",
         "seed": f"trainings 0 .. {options['trainings'] - 1}, episodes from {options['first_seed']}",
         **tables(found, options["curve_episodes"]),
@@ -289,7 +330,7 @@ def plot(found: dict[str, Any], curve_episodes: int, path: Path) -> None:
     def line(
         axis: Any, partner: str, cells: Sequence[tuple[float, Cell]], first: int | None = None, **style: Any
     ) -> None:
-        here = [(at, cell) for at, cell in cells if cell.key in found["completed"]]
+        here = [(at, cell) for at, cell in cells if cell.key in played(found)]
         there = [(at, mean_and_error(counts_of(found, cell, first))) for at, cell in here]
         axis.errorbar(
             [at for at, _ in there],
@@ -310,7 +351,7 @@ def plot(found: dict[str, Any], curve_episodes: int, path: Path) -> None:
         if partner in dict(given_cells(0)):
             counted = [(count, dict(given_cells(count))[partner]) for count in COUNTS]
             line(axes[2], partner, counted, curve_episodes, fmt="o-")
-    if (alone := Cell(OPERATOR, ALL)).key in found["completed"]:
+    if (alone := Cell(OPERATOR, ALL)).key in played(found):
         axes[0].axhline(
             mean_and_error(counts_of(found, alone))[0], color="#444444", lw=1, ls=":", label="the operator alone"
         )
@@ -323,6 +364,14 @@ def plot(found: dict[str, Any], curve_episodes: int, path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
+
+
+def made(folder: Path, count: int, seed: int) -> Path:
+    """A folder of so many demonstrations, made unless it is there."""
+    if not (folder / "data").exists():
+        with Kitchen() as kitchen:
+            write(folder, [pair for pair in demonstrations(kitchen, count, seed) if whole(*pair)])
+    return folder
 
 
 def main(
@@ -352,9 +401,7 @@ def main(
     record = Record(json, "kitchen_table6.json", smoke=smoke)
     if smoke:
         episodes, curve_episodes, trainings, steps, epochs, width, draws, workers = 2, 1, 1, 4, 1, 16, 2, 1
-        demos = record.beside(Path("demonstrations"))
-        with Kitchen() as kitchen:
-            write(demos, [pair for pair in demonstrations(kitchen, 2, 0) if whole(*pair)])
+        demos = made(record.beside(Path("demonstrations")), 2, 0)
     demos = demos or default_folder(0)
     frame = load(demos)
     any_order = full_autonomy.Schedule(width=width, blocks=blocks, steps=steps)
@@ -369,16 +416,19 @@ def main(
         "start_noise": start_noise,
         "draws": draws,
         "length": 5 if smoke else STEPS,
+        "held_out": 1 if smoke else HELD_OUT,
         "any_order": vars(any_order),
         "cloning": {"width": clone.width, "depth": clone.depth, "epochs": clone.epochs},
         # All cells are from one version of the code: a file of another one is not gone on with.
         "code": parts.digest(files=CODE, library=True),
     }
+    # Trained policies depend on less of the code than the tables do, and take longest.
+    learned_by = parts.digest(files=LEARNING, library=True)
     folder = record.beside(models) / parts.digest(
-        *(str(options[name]) for name in ("any_order", "cloning", "data", "code"))
+        *(str(options[name]) for name in ("any_order", "cloning", "data")), learned_by
     )
     folder.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = {"completed": {}} | (record.earlier(options, "found") if resume else {})
+    found: dict[str, Any] = {"completed": {}, "errors": {}} | (record.earlier(options, "found") if resume else {})
     count, steps_there = options["demonstrations"]
     described = f"{count} scripted demonstrations ({steps_there:,} steps)"
     seeds = range(first_seed, first_seed + episodes)
@@ -395,6 +445,12 @@ def main(
         for future in as_completed(learning):
             future.result()
             print(f"trained: {learning[future]}", flush=True)
+        new = made(folder / "new", options["held_out"], HELD_OUT_SEED)
+        for partner in PARTNERS:
+            for training in range(trainings):
+                if str(training) not in found["errors"].get(partner, {}):
+                    own = pool.submit(errors, new, partner, folder, training, draws).result()
+                    found["errors"].setdefault(partner, {})[str(training)] = own
         playing = {}
         for cell in [*TABLE, *(CURVES if curves else [])]:
             for training in range(1 if cell.partner == STILL else trainings):

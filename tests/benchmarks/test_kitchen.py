@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -13,11 +14,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "kitchen"))
 from anyorder.data.demonstrations import load
 from anyorder.errors import UserError
 
+import hearing
 import kitchen as simulator
 from demonstrate import drawn_order, write
 from demonstrator import HUMAN, STEP, Arm, Demonstrator, Waypoint
 from episodes import Episode, by_task, mean_and_error, play, play_together
 from kitchen import ACTIONS, STATES, TASKS, Kitchen, missing
+from shared_autonomy import drawn
+from table6 import CHOICES, PARTNERS, Cell, tables
 
 # Where a joint of each thing is in MuJoCo's qpos, and beyond which angle (rad) or line (m) it must get.
 MOVED = {"microwave": (22, -0.45), "kettle": (24, 0.55), "bottom burner": (11, -0.58), "light switch": (17, -0.39)}
@@ -235,3 +239,34 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     with h5py.File(path) as file:  # a task completed in a step is its reward
         assert file["episode_0/rewards"][()].tolist() == [0, 0, 1]
         assert file["episode_1"].attrs["tasks"] == "microwave" and file["episode_1"].attrs["seed"] == 1
+
+
+@pytest.mark.parametrize(("heard", "expected"), [(hearing.NOTHING, 1.0), (hearing.DONE, 0.0), (hearing.CLONED, 1.0)])
+def test_a_partner_that_hears_gains_from_what_was_done_and_not_from_an_operator_that_knows_nothing(
+    heard: str, expected: float
+) -> None:
+    """All nine numbers of an action are one, a fair coin's: who hears one of them knows all."""
+
+    class Copying:
+        def complete(self, states: np.ndarray, given: np.ndarray, seeds: object, step: int) -> np.ndarray:
+            told = np.array([row[~np.isnan(row)][:1].sum() for row in given])
+            return np.where(np.isnan(given), told[:, None], given)
+
+    class Still:
+        def act(self, states: np.ndarray, seeds: object, step: int) -> np.ndarray:
+            return np.zeros((len(states), ACTIONS))
+
+    coins = np.tile([1.0, -1.0, -1.0, 1.0], 3)
+    frame = pd.DataFrame({f"action_{index}": coins for index in range(ACTIONS)})
+    frame = frame.assign(state_0=0.0, episode=np.repeat([0, 1, 2], 4))
+    assert hearing.errors(frame, Copying(), Still(), drawn(4), heard) == pytest.approx([expected] * 3)
+
+
+def test_a_table_is_written_while_some_trainings_have_not_been_played() -> None:
+    """A cell with one of two trainings is left out of all lines; the others are paired as before."""
+    row = {"0": [1, 2], "1": [3, 4]}
+    cells = {Cell(partner, choice).key: dict(row) for partner in PARTNERS for choice in CHOICES}
+    cells[Cell(PARTNERS[0], "gripper and two joints").key] = {"0": [4, 4]}
+    found = tables({"completed": cells, "errors": {}}, 1)
+    assert [line["policy"] for line in found["rows"]] == [f"operator and {partner}" for partner in PARTNERS[1:]]
+    assert [line["mean of the three"] for line in found["paired differences"]] == ["+0.00 ± 0.00"]
