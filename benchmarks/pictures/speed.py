@@ -1,5 +1,8 @@
 """How long fills take: 64 draws of the missing half of a 28 x 28 picture, in 32 calls, against one call a pixel.
 
+And how long the likelihood of a colour picture takes, with a pass of the network for each pixel, against one for each
+channel, which is the same number to rounding.
+
     python benchmarks/pictures/speed.py [--json FILE]    (about ten minutes)
 
 The presets `mnist` (the paper's: 32 channels, four blocks, no smaller grid) and `small`, in two levels and in 256. The
@@ -10,6 +13,7 @@ one draw in eight: the plain baseline. What is known must come out bit by bit.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,10 +22,12 @@ import numpy as np
 import torch
 import typer
 
-from anyorder.modalities.images.core import image_model
+from anyorder.modalities.images.core import encoded, image_model
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.options import ImageOptions
-from anyorder.protocols import Random
+from anyorder.networks.base import MaskNetwork
+from anyorder.protocols import Pixelwise, Random
+from anyorder.query import Query
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import Json, Record, Smoke, best_of, print_rows
@@ -65,6 +71,8 @@ def main(
                 }
             )
     print_rows(lines)
+    colour = likelihood_in_colour(8 if smoke else 32, "tiny" if smoke else "small")
+    print_rows([colour])
     record.write(
         {
             "title": "Fills of half a picture",
@@ -72,8 +80,47 @@ def main(
             f"threads; beside it, one call a pixel ({side * side // 2}).",
             "seed": 0,
             "rows": lines,
+            "likelihood_in_colour": [colour],
         },
     )
+
+
+def likelihood_in_colour(side: int, preset: str) -> dict[str, Any]:
+    """Passes and seconds for log p of one picture whose channels share a mixture: a pass a pixel, and a channel."""
+    network = ImageOptions(preset=preset).described_network(modes=7, coupled=256)
+    core = image_model((side, side, 3), 256, network, Pixelwise(3), head="mixture", components=5, seed=0)
+    noise = torch.Generator().manual_seed(0)  # an untrained network says the same of every pixel
+    for parameter in core.parameters():
+        parameter.data.add_(0.05 * torch.randn(parameter.shape, generator=noise))
+    picture = np.random.default_rng(0).integers(0, 256, (1, side, side, 3)).astype(np.uint8)
+    values, everything = encoded(core, picture), torch.ones(1, core.variables, dtype=torch.bool)
+    chain = core.chain(Query.marginal(everything), torch.Generator().manual_seed(0))
+    passes: list[int] = []
+    core.network.trunk.register_forward_pre_hook(lambda trunk, inputs: passes.append(len(inputs[0])))  # type: ignore[union-attr]  # a U-Net has a trunk
+    found = []
+    ways: list[Callable[[], torch.Tensor]] = [
+        partial(core.network.along, values, chain),
+        partial(MaskNetwork.along, core.network, values, chain),
+    ]
+    with torch.no_grad():
+        for way in ways:
+            passes.clear()
+            features = way()
+            counted = sum(passes)
+            found.append((counted, best_of(1, way), features))
+    (few, seconds, one), (many, longer, other) = found
+    if not torch.allclose(one, other, atol=1e-4):
+        raise SystemExit("a pass a pixel says something else than a pass a channel")
+    return {
+        "preset": preset,
+        "picture": f"{side} x {side} x 3",
+        "passes": few,
+        "seconds": f"{seconds:.2f}",
+        "a pass a channel: passes": many,
+        "a pass a channel: seconds": f"{longer:.2f}",
+        "ratio of passes": round(many / few, 2),
+        "ratio of seconds": round(longer / seconds, 2),
+    }
 
 
 if __name__ == "__main__":

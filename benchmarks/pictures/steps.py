@@ -10,6 +10,7 @@ can be reached, and equal groups are the baseline.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,8 @@ from anyorder.data import images as image_sets
 from anyorder.data.picture_files import to_bytes, write_picture
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.plots import grid, shades
+from anyorder.modalities.images.surprise import elements
+from anyorder.model.few_steps import Budget, even
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measures import classifier_of, features, frechet, inception_distance
@@ -66,9 +69,10 @@ def main(
     best = frechet(features(classifier, data.training[:count].astype(float), data.levels)[0], real)
     lines: list[dict[str, Any]] = []
     shown = []
+    pixels = elements(loaded.core)
     for steps in budgets:
         ways = {
-            "equal groups": {"steps": steps},
+            "equal groups": {"steps": Budget(even(pixels, steps), pixels, math.nan)},
             "measured budget": {"steps": loaded.budget(data.validation[: 8 if smoke else 256], steps)},
         }
         if steps <= SURE:

@@ -35,9 +35,23 @@ def numbers(masks: torch.Tensor) -> np.ndarray:
     return (masks.long() * 2 ** torch.arange(masks.shape[1])).sum(dim=1).numpy()
 
 
+def simulated(two_stage: TwoStage, draws: int, generator: torch.Generator) -> torch.Tensor:
+    """The order of whole trajectories, one activation after the other."""
+    region = two_stage.region(draws, generator).flatten(1)
+    region = region if two_stage.together else region.repeat_interleave(two_stage.channels, dim=1)
+    active, order = torch.zeros_like(region), []
+    for _ in range(active.shape[1]):
+        inside = region & ~active
+        running = torch.where(inside.any(dim=1, keepdim=True), inside, ~active)
+        chosen = torch.multinomial(running.double(), 1, generator=generator)
+        active.scatter_(1, chosen, True)
+        order.append(chosen[:, 0])
+    return torch.stack(order, dim=1)
+
+
 def walked(name: str, step: int, draws: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Masks before ``step`` and the pixel that comes next, by simulating whole trajectories."""
-    order = mode(name).trajectory(draws, torch.Generator().manual_seed(seed))
+    order = simulated(mode(name), draws, torch.Generator().manual_seed(seed))
     active = torch.zeros(draws, HEIGHT * WIDTH, dtype=torch.bool).scatter(1, order[:, :step], True)
     return active, order[:, step]
 
@@ -79,10 +93,31 @@ def test_transitions_have_the_stated_probabilities(name: str) -> None:
     assert float((seen / seen.sum() - expected / expected.sum()).abs().sum()) < 0.1
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_whole_trajectories_are_ranked_as_the_chain_walks_them(name: str) -> None:
+    ranks = mode(name).ranks(DRAWS // 4, HEIGHT * WIDTH, torch.Generator().manual_seed(3))
+    assert torch.equal(ranks.sort(dim=1).values, torch.arange(HEIGHT * WIDTH).expand_as(ranks))
+    for step in (1, 5, 9):
+        active, following = walked(name, step, DRAWS // 4, seed=4)
+        assert agree(numbers(active), numbers(ranks < step)) > 1e-4
+        assert agree(following.numpy(), (ranks == step).long().argmax(dim=1).numpy()) > 1e-4
+
+
+def test_channels_of_a_pixel_are_walked_in_turn_or_apart() -> None:
+    together = mode("top_down", channels=3).ranks(50, HEIGHT * WIDTH * 3, torch.Generator().manual_seed(0))
+    pixels = together.view(50, -1, 3)
+    assert bool((pixels[..., 0] % 3 == 0).all())
+    assert torch.equal(pixels - pixels[..., :1], torch.arange(3).expand_as(pixels))
+    apart = maskings.build({"name": "top_down", "height": 2, "width": 2, "channels": 3, "together": False})
+    assert isinstance(apart, TwoStage)
+    upper = apart.ranks(200, 12, torch.Generator().manual_seed(0))[:, :6]
+    assert bool((upper < 6).all()) and len(upper.unique(dim=0)) > 100  # a cut of two rows is between them
+
+
 def test_channels_can_be_activated_one_by_one() -> None:
     apart = maskings.build({"name": "left_to_right", "height": 2, "width": 3, "channels": 2, "together": False})
     assert isinstance(apart, TwoStage)
-    order = apart.trajectory(5000, torch.Generator().manual_seed(1))
+    order = simulated(apart, 5000, torch.Generator().manual_seed(1))
     active = torch.zeros(5000, 12, dtype=torch.bool).scatter(1, order[:, :5], True)
     drawn = apart.stage(5000, 12, torch.Generator().manual_seed(2), torch.full((5000,), 5))
     assert agree(numbers(active), numbers(drawn.known)) > 1e-4

@@ -11,7 +11,15 @@ import torch
 
 from anyorder.errors import UserError
 from anyorder.model import few_steps
-from anyorder.model.few_steps import call_starts, cheapest, draw_by_confidence, draw_in_groups, even, surprise_matrix
+from anyorder.model.few_steps import (
+    call_starts,
+    cheapest,
+    cheapest_in_random_order,
+    draw_by_confidence,
+    draw_in_groups,
+    even,
+    surprise_matrix,
+)
 from anyorder.protocols import Canonical, Protocol, Random
 from anyorder.query import Query
 
@@ -32,6 +40,52 @@ def test_the_budget_is_the_best_of_all(calls: int) -> None:
     assert budget.nats == pytest.approx(min(costs(loss, way) for way in ways))
     assert costs(loss, budget.starts) == pytest.approx(budget.nats)
     assert budget.calls == calls
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 7])
+def test_a_surprise_by_how_many_are_known_is_a_matrix_with_equal_rows(calls: int) -> None:
+    surprise = np.sort(np.random.default_rng(calls).random(7))[::-1]
+    loss = np.where(np.arange(7)[:, None] <= np.arange(7), surprise[:, None], np.inf)
+    found, wanted = cheapest_in_random_order(surprise, calls), cheapest(loss, calls)
+    assert found.nats == pytest.approx(wanted.nats, abs=1e-12)
+    assert costs(loss, found.starts) == pytest.approx(wanted.nats, abs=1e-12)
+    assert (found.steps, found.calls) == (7, calls)
+    assert call_starts(calls, 5, 2, tuple(surprise)) == (
+        cheapest_in_random_order(surprise[2:], calls).starts if calls < 5 else even(5, 5)
+    )
+
+
+def test_a_long_curve_is_searched_on_a_coarser_grid() -> None:
+    surprise = 3 / (1 + np.arange(5000) / 40)
+    found = cheapest_in_random_order(surprise, 8)
+    assert found.calls == 8 and found.starts[0] == 0 and all(start % 5 == 0 for start in found.starts)
+    assert found.starts == tuple(sorted(set(found.starts)))
+    # Near the best: a little more than a finer search on each side of every start could still gain.
+    own = np.concatenate([[0.0], np.cumsum(surprise)])
+
+    def cost(starts: tuple[int, ...]) -> float:
+        ends = (*starts[1:], 5000)
+        return sum((end - start) * surprise[start] for start, end in zip(starts, ends, strict=True)) - own[-1]
+
+    assert cost(found.starts) == pytest.approx(found.nats)
+    for number in range(1, 8):
+        for shift in (-1, 1):
+            moved = (*found.starts[:number], found.starts[number] + shift, *found.starts[number + 1 :])
+            assert cost(moved) > found.nats - 1.0
+    assert found.nats < cost(even(5000, 8)) / 2
+
+
+def test_confidence_asks_for_the_entropy_of_unknown_variables_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, asked_for = peaked("mask"), []
+    entropy_at = model.heads.entropy_at
+    monkeypatch.setattr(
+        model.heads,
+        "entropy_at",
+        lambda features, target: (asked_for.append(len(target)), entropy_at(features, target))[1],
+    )
+    values, questions = query({0: 1.0, 2: 2.0}, [1, 3], 4)
+    draw_by_confidence(model, values, questions, None, torch.Generator().manual_seed(0))
+    assert asked_for == [8, 4]  # four rows of two unknown ones, then of one
 
 
 def test_as_many_calls_as_steps_cost_nothing() -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 
 from anyorder.errors import UserError
 from anyorder.heads import DiscretizedLogisticMixture
-from anyorder.networks import UNet
+from anyorder.networks import UNet, Walk
+from anyorder.networks.base import chosen
 from anyorder.networks.layout import Layout
 from anyorder.networks.parts.colour import coupled
+from anyorder.networks.parts.unet_entry import Entry, from_separate_entries
 from anyorder.networks.parts.unet_parts import FromPatches, ResidualBlock, ToPatches
+from anyorder.query import Chain
 from anyorder.testing import check_calls_agree, check_gradients, check_no_leak, randomised
 from anyorder.variables.lattice import Lattice
 from anyorder.variables.warp import Warp
@@ -50,6 +54,11 @@ CASES = {
     "patches in coupled colour": (colour_layout(), {"coupled": 5, "patch": 2}),
     "patches in colour": (picture_layout(3, 3, planes=3), {"patch": 2}),
     "a wide entry": (picture_layout(), {"entry": 16}),
+    "embedded levels": (picture_layout(), {"embedded": 3}),
+    "embedded levels in colour": (picture_layout(3, 3, planes=3), {"embedded": 3, "entry": 16}),
+    "embedded levels of a lattice": (picture_layout(levels=0), {"embedded": 5}),
+    "embedded levels in patches of an odd size": (picture_layout(5, 3), {"embedded": 3, "patch": 2}),
+    "embedded levels in coupled colour": (colour_layout(), {"coupled": 5, "embedded": 5}),
 }
 
 
@@ -62,7 +71,8 @@ def test_contract(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["one level", "two levels, odd size", "attention everywhere", "coupled colour", "patches"]
+    "case",
+    ["one level", "two levels, odd size", "attention everywhere", "coupled colour", "patches", "embedded levels"],
 )
 def test_every_parameter_matters(case: str) -> None:
     layout, options = CASES[case]
@@ -107,6 +117,55 @@ def test_patches_are_squares_of_neighbouring_pixels() -> None:
     assert back.shape == picture.shape
     torch.testing.assert_close(back[0, 0, :2, 2:4], 20 + torch.tensor([[0.0, 0.1], [0.2, 0.3]], dtype=torch.float64))
     torch.testing.assert_close(back[0, 0, 2, 4], torch.tensor(14.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(("planes", "patch", "levels"), [(1, 1, 4), (3, 1, 3), (1, 2, 5), (3, 2, 2), (2, 3, 1)])
+def test_the_entry_is_a_convolution_beside_embeddings_of_levels(planes: int, patch: int, levels: int) -> None:
+    # Against plain loops over positions: a window one pixel wider than the square, and the vectors of its levels.
+    generator = torch.Generator().manual_seed(planes + patch)
+    entry = randomised(Entry(planes, 8, patch, levels).double(), generator)
+    level = torch.randint(levels, (2, planes, 5, 4), generator=generator)
+    known = torch.rand(level.shape, generator=generator) < 0.6
+    picture = (level * (2 / max(levels - 1, 1)) - 1).double().where(known, 0.0)
+    found = entry(picture, known)
+    down, across = -(-5 // patch), -(-4 // patch)
+    assert found.shape == (2, 8, down, across)
+    both = torch.zeros(2, 2 * planes, down * patch + 2, across * patch + 2, dtype=torch.float64)
+    both[:, :, 1:6, 1:5] = torch.cat([picture, known.double()], dim=1)
+    rows = torch.full((2, planes, down * patch, across * patch), levels)  # unknown
+    rows[:, :, :5, :4] = level.where(known, levels)
+    for row, column in itertools.product(range(down), range(across)):
+        window = both[:, :, row * patch : (row + 1) * patch + 2, column * patch : (column + 1) * patch + 2]
+        numbers = torch.einsum("bcij,ocij->bo", window, entry.convolve.weight) + entry.convolve.bias
+        square = rows[:, :, row * patch : (row + 1) * patch, column * patch : (column + 1) * patch]
+        weight = entry.project.weight.unflatten(1, (planes, 2))
+        vectors = torch.einsum("bpije,opeij->bo", entry.embed.weight[square], weight) + entry.project.bias
+        torch.testing.assert_close(found[:, :, row, column], torch.cat([numbers, vectors], dim=1))
+
+
+def test_a_wide_entry_has_more_than_the_rank_of_its_inputs() -> None:
+    # Two inputs a pixel, value and mask: an entry without neighbours and embeddings could not have a rank above two.
+    generator = torch.Generator().manual_seed(0)
+    network = small(picture_layout(5, 5, levels=8), entry=32, embedded=8).double()
+    level = torch.randint(8, (40, 1, 5, 5), generator=generator)
+    known = torch.rand(level.shape, generator=generator) < 0.5
+    came_in = network.enter((level / 3.5 - 1).double().where(known, 0.0), known)[:, :, 2, 2]
+    assert int(torch.linalg.matrix_rank(came_in - came_in.mean(dim=0))) > 16
+
+
+@pytest.mark.parametrize(("planes", "patch"), [(1, 1), (3, 1), (2, 2)])
+def test_the_separate_entries_of_version_1_are_a_case_of_this_one(planes: int, patch: int) -> None:
+    generator = torch.Generator().manual_seed(5)
+    one, other = (randomised(ToPatches(planes, width, patch).double(), generator) for width in (6, 2))
+    own = {f"enter_picture.{name}": tensor for name, tensor in one.state_dict().items()}
+    own |= {f"enter_mask.{name}": tensor for name, tensor in other.state_dict().items()}
+    renewed = from_separate_entries({**own, "norm.bias": torch.zeros(1)})
+    assert "norm.bias" in renewed
+    entry = Entry(planes, 8, patch, 1).double()
+    entry.load_state_dict({name.removeprefix("enter."): renewed[name] for name in renewed if name != "norm.bias"})
+    known = torch.rand(3, planes, 5, 3, generator=generator) < 0.5
+    picture = torch.randn(known.shape, generator=generator, dtype=torch.float64).where(known, 0.0)
+    torch.testing.assert_close(entry(picture, known), torch.cat([one(picture), other(known.double())], dim=1))
 
 
 @pytest.mark.parametrize("case", ["one level", "patches of an odd size, two levels", "patches in colour"])
@@ -249,6 +308,72 @@ def test_a_staged_pass_is_asking_channels_one_after_the_other() -> None:
             torch.testing.assert_close(staged[rows, place], one[rows])
 
 
+def passes(network: UNet, answer: Callable[[], object]) -> int:
+    """How many rows go through the trunk meanwhile."""
+    rows: list[int] = []
+    hook = network.trunk.register_forward_pre_hook(lambda trunk, inputs: rows.append(len(inputs[0])))
+    answer()
+    hook.remove()
+    return sum(rows)
+
+
+def colour_chain(batch: int, pixels: int, generator: torch.Generator, *, known: int = 0) -> Chain:
+    """Pixels in random order, their channels in turn; the first ones are evidence."""
+    order = torch.stack([torch.randperm(pixels, generator=generator) for _ in range(batch)])
+    steps = (3 * order[:, :, None] + torch.arange(3)).flatten(1)
+    return Chain(steps[:, : 3 * known], steps[:, 3 * known :], 3 * pixels)
+
+
+def test_coupled_colour_takes_a_pass_a_pixel_and_says_what_a_pass_a_channel_says() -> None:
+    network = small(colour_layout(), coupled=5, embedded=5).double()
+    generator = torch.Generator().manual_seed(4)
+    values = torch.randint(5, (2, 18), generator=generator).double() / 2 - 1
+    for known in (0, 2):
+        chain = colour_chain(2, 6, generator, known=known)
+        slow = torch.stack(
+            [
+                chosen(network.beside(values, chain.known_before(step)), chain.order[:, step])
+                for step in range(chain.steps)
+            ],
+            dim=1,
+        )
+        torch.testing.assert_close(network.along(values, chain), slow)
+        assert passes(network, lambda chain=chain: network.along(values, chain)) == 2 * (6 - known)
+        walk, pixel_by_pixel = network.walk(values, chain), []
+
+        def walked(walk: Walk = walk, chain: Chain = chain, found: list[torch.Tensor] = pixel_by_pixel) -> None:
+            for step in range(chain.steps):
+                found.append(walk.features())
+                walk.tell(values.gather(1, chain.order[:, step : step + 1])[:, 0])
+
+        assert passes(network, walked) == 2 * (6 - known)
+        torch.testing.assert_close(torch.stack(pixel_by_pixel, dim=1), slow)
+
+
+def test_any_order_of_coupled_channels_is_answered_as_step_by_step() -> None:
+    # Channels apart, backwards, with one known from the start: passes are shared only where nothing new is whole.
+    network = small(colour_layout(), coupled=5).double()
+    generator = torch.Generator().manual_seed(6)
+    values = torch.randint(5, (3, 18), generator=generator).double() / 2 - 1
+    order = torch.stack([torch.randperm(18, generator=generator) for _ in range(3)])
+    chain = Chain(order[:, :4], order[:, 4:], 18)
+    slow = [chosen(network.beside(values, chain.known_before(at)), chain.order[:, at]) for at in range(chain.steps)]
+    torch.testing.assert_close(network.along(values, chain), torch.stack(slow, dim=1))
+
+
+def test_a_view_that_remembers_never_gives_an_old_answer() -> None:
+    network = small(colour_layout(), coupled=5, modes=2).double()
+    generator = torch.Generator().manual_seed(7)
+    view = network.in_mode(1).remembering()
+    for _ in range(20):  # a few kinds of changes, in any order, so that many calls repeat what mattered
+        values = torch.randint(2, (1, 18), generator=generator).double()
+        known = torch.zeros(1, 18, dtype=torch.bool)
+        known[:, : int(torch.randint(5, (1,), generator=generator))] = True
+        torch.testing.assert_close(view.beside(values, known), network.in_mode(1).beside(values, known))
+    assert network._last is None  # what is remembered belongs to the view
+    assert small(picture_layout()).remembering()._last is None
+
+
 def test_mistakes_are_named() -> None:
     with pytest.raises(UserError, match="grid of pixels"):
         UNet(Layout((2,) * 4, (1,) * 4, (0,) * 4, (4,)))
@@ -257,6 +382,9 @@ def test_mistakes_are_named() -> None:
     for wrong in (1, -5, 2.0, (5, 5), "5", None):
         with pytest.raises(UserError, match="coupled"):
             small(colour_layout(), coupled=wrong)
+    for levels, wrong in ((3, 1), (3, 4), (0, 1), (3, -2), (3, 3.0)):
+        with pytest.raises(UserError, match="embedded"):
+            small(picture_layout(levels=levels), embedded=wrong)
     with pytest.raises(UserError, match="halved 3 times"):
         UNet(picture_layout(), levels=4)
     with pytest.raises(UserError, match="attention"):

@@ -315,6 +315,36 @@ def test_patience_lowers_the_rate_and_then_ends() -> None:
     assert progress.done and progress.falls == 3 and progress.step < 1000
 
 
+def test_a_budget_is_used_while_the_curve_still_rises() -> None:
+    # Gains of less than the usual noticeable ones, but gains: no end by itself, and the rate never falls for them.
+    slow = replace(QUICK, steps=300, learning_rate=2e-6, warmup=1, patience=2, falls=1, average=0.0)
+    stopped, patient = small_trainer(slow), small_trainer(replace(slow, noticeable=0.0, patience_share=0.1))
+    assert stopped.run().step < 300 and stopped.progress.done
+    patient.run()
+    assert (patient.progress.step, patient.progress.falls) == (300, 0)
+    assert patient.progress.best > stopped.progress.best
+
+
+def test_a_share_of_the_budget_must_pass_without_progress() -> None:
+    still = replace(QUICK, steps=200, learning_rate=1e-12, warmup=1, patience=2, falls=1, patience_share=0.25)
+    progress = small_trainer(replace(still, noticeable=1.0)).run()
+    # A mark at the first validation, a quarter of the budget to the fall, another to the end.
+    assert progress.done and progress.falls == 2
+    assert progress.step == QUICK.validate_every + 2 * 50
+
+
+def test_a_run_that_waits_for_a_share_resumes_to_the_same(tmp_path: Path) -> None:
+    options, path = replace(QUICK, noticeable=1.0, patience=1, patience_share=0.2), tmp_path / "run.checkpoint"
+    whole = small_trainer(options)
+    whole.run()
+    small_trainer(options, checkpoint=path).run(share=0.55)
+    again = small_trainer(options, checkpoint=path)
+    again.resume(path)
+    again.run()
+    assert whole.progress.falls > 0 and again.progress.falls == whole.progress.falls
+    assert same_weights(weights_of(again), weights_of(whole))
+
+
 def test_time_budget_is_kept() -> None:
     trainer = small_trainer(replace(QUICK, minutes=0.02, steps=None, patience=10**9))
     progress = trainer.run()
@@ -336,6 +366,8 @@ def test_time_budget_is_kept() -> None:
         ({"weight_decay": -1e-3}, "weight_decay"),
         ({"average": 1.0}, "average"),
         ({"cool_down": 1.5}, "cool_down"),
+        ({"patience_share": 2.0}, "patience_share"),
+        ({"noticeable": -1.0}, "noticeable"),
         ({"learning_rate": "fast"}, "learning_rate"),
     ],
 )

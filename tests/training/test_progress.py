@@ -54,6 +54,20 @@ def test_training_says_what_going_on_gains(bar: Bar) -> None:
     assert re.fullmatch(r"as long again: \+0\.\d\d nats a cell", bar.told[-1]["words"])
 
 
+def test_a_gain_too_small_for_a_table_may_be_nats_of_a_picture(bar: Bar) -> None:
+    curve = [[share / 10, -0.1 - 0.002 / share] for share in range(1, 9)]
+    for alike in (True, False):
+        with training_bar(True, lambda: 72.0, alike=alike) as watch:
+            assert watch is not None
+            watch(Progress(step=30, seconds=5.0, history=curve, best=curve[-1][1]), 0.5)
+    assert [told["words"] for told in bar.told if "words" in told] == ["hardly gains any more"] * 2
+    steeper = [[share, 20 * (score + 0.1) - 0.1] for share, score in curve]
+    with training_bar(True, lambda: 72.0, alike=True) as watch:
+        assert watch is not None
+        watch(Progress(step=30, seconds=5.0, history=steeper, best=steeper[-1][1]), 0.5)
+    assert re.fullmatch(r"as long again: \+0\.00\d\d nats a value", bar.told[-1]["words"])
+
+
 def test_nobody_is_told_where_nothing_is_shown(bar: Bar) -> None:
     bar.shown = False
     with training_bar(False) as watch:

@@ -90,7 +90,8 @@ def fit(
         understood = {
             name: arguments[name] for name in ("kinds", "missing", "drop", "bounds", "levels") if name in arguments
         }
-        write_fit_report(report, model, frame, understand_table(frame, **understood)[1], summary, title=table.name)
+        found = understand_table(frame, **understood)[1]
+        write_fit_report(report, model, frame, found, summary, title=table.name, place=run.place)
         facts["report"] = str(report)
     told = None if no_summary else summary
     run.tell(model, facts, None if told is None else {"summary": told.to_json()})

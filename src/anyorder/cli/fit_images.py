@@ -32,7 +32,15 @@ def fit_images(
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(help="tiny, small (the default), mnist, fashion_mnist, cifar10, 64x64", show_default=False),
+        typer.Option(
+            help="tiny, small (the default), mnist, fashion_mnist, cifar10, 64x64, mac; or a paper's whole recipe, "
+            "such as mac_cifar10 or sfarm_mnist",
+            show_default=False,
+        ),
+    ] = None,
+    augment: Annotated[
+        str | None,
+        typer.Option(help="learn from turned pictures too: mirror, rotate_flip; none by default", show_default=False),
     ] = None,
     *,
     run: TrainingRun,
@@ -49,6 +57,7 @@ def fit_images(
             # A folder may hold only dark pictures: its levels are still those of a byte.
             levels=levels if levels is not None or is_array(pictures) else 256,
             preset=preset,
+            augment=augment,
             config=read_toml(run.config),
             **run.arguments(),
         )

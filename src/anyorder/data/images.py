@@ -7,6 +7,7 @@ one more axis in front. Sets are found in $ANYORDER_DATA, in the cache, or fetch
 from __future__ import annotations
 
 import struct
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from anyorder.data.origin import Origin, extract, fetch, find
+from anyorder.data.origin import Origin, data_folders, extract, fetch, find
 from anyorder.data.unpacking import read_bytes
 from anyorder.errors import UserError
 from anyorder.support.checks import whole
@@ -47,6 +48,7 @@ CIFAR10 = Origin(
     "cifar-10-binary.tar.gz",
     "sha256:c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
 )
+IMAGENET_FILES, CELEBA_PICTURES = 10, 30_000
 BINARY_MNIST = "http://www.cs.toronto.edu/~larocheh/public/datasets/binarized_mnist/"
 
 
@@ -125,6 +127,54 @@ def cifar10() -> PictureSet:
     )
 
 
+def imagenet(side: int = 32) -> PictureSet:
+    """ImageNet at 32 x 32 or 64 x 64 pixels: ``train_data_batch_1.npz`` .. and ``val_data.npz``, as published.
+
+    They lie in a folder ``imagenet32`` or ``imagenet64`` of $ANYORDER_DATA or the cache; whoever wants them signs in at
+    image-net.org (files ``Imagenet32_train_npz.zip``, ``Imagenet32_val_npz.zip``, unpacked). The last 10,000 training
+    pictures, or a tenth if there are few, are for validation, and the published validation pictures for testing.
+    """
+    if side not in (32, 64):
+        raise UserError(f"ImageNet is at hand at 32 or 64 pixels a side, got {side!r}")
+    test = f"imagenet{side}/val_data.npz"
+    names = [f"imagenet{side}/train_data_batch_{number}.npz" for number in range(1, IMAGENET_FILES + 1)]
+    folder = find(test, names[0])
+    if folder is None:
+        raise UserError(
+            f"ImageNet at {side} x {side} pixels is not at hand: sign in at image-net.org, fetch the .npz files of it, "
+            f"and put train_data_batch_1.npz .. and val_data.npz into a folder imagenet{side} in $ANYORDER_DATA"
+        )
+    there = [name for name in names if (folder / name).is_file()]
+    parts = [_npz_pictures(folder / name, side) for name in (*there, test)]
+    pictures = np.concatenate([found for found, _ in parts[:-1]])
+    labels = np.concatenate([found for _, found in parts[:-1]])
+    cut = len(pictures) - min(10_000, len(pictures) // 10)
+    said = "" if len(there) == len(names) else f"{len(there)} of {len(names)} files of training pictures"
+    kept = pictures[:cut], pictures[cut:], parts[-1][0]
+    return PictureSet(f"ImageNet {side} x {side}", *kept, 256, labels[:cut], parts[-1][1], said)
+
+
+def celeba_hq(side: int = 64) -> PictureSet:
+    """CelebA-HQ, from a folder ``celeba_hq`` of picture files in $ANYORDER_DATA or the cache, scaled down.
+
+    By name the last tenth of the 30,000 is for testing, and the last tenth of the others for validation: no paper's.
+    """
+    from anyorder.data.picture_files import read_folder
+
+    side = whole("side", side)
+    folder = next((found / "celeba_hq" for found in data_folders() if (found / "celeba_hq").is_dir()), None)
+    if folder is None:
+        raise UserError("CelebA-HQ is not at hand: put its picture files into a folder celeba_hq in $ANYORDER_DATA")
+    found = read_folder(folder, size=(side, side), colour=True)
+    if found.refused:
+        name, why = next(iter(found.refused.items()))
+        raise UserError(f"{str(folder)!r} has {len(found.refused)} files that cannot be used, such as {name}: {why}")
+    pictures, tenth = found.pictures, len(found.pictures) // 10
+    parts = pictures[: len(pictures) - 2 * tenth], pictures[len(pictures) - 2 * tenth : len(pictures) - tenth]
+    said = "" if len(pictures) == CELEBA_PICTURES else f"{len(pictures):,} of {CELEBA_PICTURES:,} pictures"
+    return PictureSet(f"CelebA-HQ {side} x {side}", *parts, pictures[len(pictures) - tenth :], 256, partial=said)
+
+
 def one_array(pictures: Any) -> np.ndarray:
     """A picture, or a list of equally large ones, as an array."""
     try:
@@ -188,6 +238,21 @@ def _idx_set(name: str, address: str) -> PictureSet:
     return PictureSet(
         title, pictures[:cut], pictures[cut:], test, 256, labels[:cut].astype(int), test_labels.astype(int)
     )
+
+
+def _npz_pictures(path: Path, side: int) -> tuple[Pictures, Int[np.ndarray, " pictures"]]:
+    """Pictures and labels of one file of downsampled ImageNet: rows of bytes, plane by plane; labels from 1 up."""
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            data, labels = found["data"], found["labels"]
+        if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != 3 * side * side or len(labels) != len(data):
+            raise ValueError(f"its pictures are {data.dtype} of the shape {data.shape}")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(
+            f"{str(path)!r} is no file of ImageNet at {side} x {side} pixels with `data` and `labels`: {error}"
+        ) from error
+    planes = data.reshape(-1, 3, side, side)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), labels.astype(np.int64) - 1
 
 
 def _untiled(path: Path) -> Pictures:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from anyorder.errors import UserError
@@ -77,24 +77,20 @@ class TwoStage(Masking):
             torch.zeros(batch, dtype=torch.long, device=generator.device),
         )
 
-    def trajectory(self, batch: int, generator: torch.Generator) -> Int[Tensor, "batch steps"]:
-        """The pixels (or channels) of whole trajectories in the order of their activation: the chain, walked."""
+    def ranks(self, batch: int, variables: int, generator: torch.Generator) -> Int[Tensor, "batch variables"]:
+        """When each variable of whole trajectories becomes active: the chain, walked. Channels of a pixel in turn."""
         region = self._region(batch, generator)
-        active = torch.zeros_like(region)
-        order = []
-        for _ in range(active.shape[1]):
-            inside = region & ~active
-            running = torch.where(inside.any(dim=1, keepdim=True), inside, ~active)
-            chosen = torch.multinomial(running.double(), 1, generator=generator)
-            active.scatter_(1, chosen, True)
-            order.append(chosen[:, 0])
-        return torch.stack(order, dim=1)
+        luck = torch.rand(region.shape, generator=generator, device=generator.device, dtype=torch.float64)
+        order = (luck + (~region).double()).argsort(dim=1)  # all of the region before all of the rest
+        channels = self.channels if self.together else 1
+        rank = self._spread(order.argsort(dim=1) * channels, variables)
+        return rank + torch.arange(variables, device=rank.device) % channels
 
     def _region(self, batch: int, generator: torch.Generator) -> Bool[Tensor, "batch elements"]:
         region = self.region(batch, generator).flatten(1)
         return region if self.together else region.repeat_interleave(self.channels, dim=1)
 
-    def _spread(self, elements: Bool[Tensor, "batch elements"], variables: int) -> Bool[Tensor, "batch variables"]:
+    def _spread(self, elements: Shaped[Tensor, "batch elements"], variables: int) -> Shaped[Tensor, "batch variables"]:
         """All variables of these elements; the channels of a pixel are each other's neighbours."""
         count = self.height * self.width * self.channels
         if count != variables:

@@ -6,6 +6,7 @@ with a :func:`trainer` of its own, and run them by turns.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from anyorder.support.bars import long_work
 from anyorder.support.devices import chosen_device
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.training.curves import Curve, curves_to
-from anyorder.training.forecast import NOTICEABLE, still_to_gain
+from anyorder.training.forecast import noticeable, still_to_gain
 from anyorder.training.loop import Trainer
 from anyorder.training.objectives import objective_for
 from anyorder.training.options import Options
@@ -137,7 +138,7 @@ def run_fit(
         label=modality,
         spent=run.seconds + reserved,
     )
-    with training_bar(run.progress) as watch:
+    with training_bar(run.progress, alike=core.schema.alike) as watch:
         one.run(watch=watch)
     core, scores = one.finish().cpu(), {"held_out": one.progress.best}
     if complete is not None:
@@ -189,12 +190,13 @@ def training_facts(
     # Without a curve that tells, training that ended with its best score may well have ended too soon.
     ended_best = sum(one.best_step == one.step for one in progress)
     unknown = gain is None and 0 < len(progress) <= 2 * ended_best
+    worth = min((noticeable(one.best, alike=core.schema.alike) for one in progress), default=math.inf)
     return {
         "steps": max((one.step for one in progress), default=0),
         "best_step": max((one.best_step for one in progress), default=0),
         "diverged": sum(one.diverged for one in progress),
         "interrupted": any(one.interrupted for one in progress),
-        "still_improving": unknown or (gain or 0.0) > NOTICEABLE,
+        "still_improving": unknown or (gain or 0.0) > worth,
         "expected_gain": None if gain is None else round(gain, 4),
         "seconds": round(seconds, 2),
         "parameters": sum(parameter.numel() for parameter in core.parameters()),

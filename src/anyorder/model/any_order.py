@@ -27,6 +27,7 @@ from anyorder.networks.base import rows_at_once
 from anyorder.networks.layout import Layout
 from anyorder.protocols import Protocol, protocols
 from anyorder.query import Chain, Query
+from anyorder.support.advance import checked
 from anyorder.support.allowance import Allowance, Counted, MachineAllowance
 from anyorder.support.boundary import field
 from anyorder.support.checks import whole
@@ -346,4 +347,6 @@ def layout_of(schema: Schema, heads_: Sequence[Head]) -> Layout:
 def row_chunks(model: AnyOrderModel, rows: int) -> Iterator[slice]:
     """Rows in parts that fit into memory; the parts do not change a result, only when random draws are taken."""
     size = min(rows_at_once(model.network.layout), 4096)
-    return (slice(start, start + size) for start in range(0, rows, size))
+    for start in range(0, rows, size):
+        checked()
+        yield slice(start, start + size)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -29,6 +30,8 @@ from anyorder.model.sampling import Sampler
 from anyorder.query import Chain, Query, lowest, padded_left
 from anyorder.support.checks import checked_seed, positive, whole
 from anyorder.support.threads import answering
+
+FINEST = 1024  # positions at which a call may begin, of a measured surprise
 
 Watch: TypeAlias = Callable[[Tensor, Tensor, Tensor], None]
 """Sees every call: the values so far, which of them are known, and the network's features of all variables."""
@@ -84,17 +87,42 @@ def cheapest(loss: Float[np.ndarray, "known steps"], calls: int) -> Budget:
     cost = np.where(
         np.arange(steps + 1) > np.arange(steps)[:, None], ahead - (own[None, :] - own[:steps, None]), np.inf
     )
-    best = np.full((calls + 1, steps + 1), np.inf)
+    starts, nats = _shortest(cost, calls)
+    return Budget(starts, steps, nats)
+
+
+def cheapest_in_random_order(surprise: Float[np.ndarray, " steps"], calls: int) -> Budget:
+    """Where calls should begin if the surprise of a variable depends on how many are known alone: ``surprise[known]``.
+
+    That is how it is under a random order (ARDM), and how pictures are measured. Of more than a thousand steps, calls
+    begin at about a thousand only, or the search would take seconds.
+    """
+    steps = len(surprise)
+    calls = min(whole("calls", calls), steps)
+    stride = max(1, min(-(-steps // FINEST), steps // (4 * calls)))
+    begins = np.arange(0, steps, stride)
+    ends = np.append(begins, steps)
+    own = np.concatenate([[0.0], np.cumsum(surprise)])
+    length = ends - begins[:, None]
+    cost = np.where(length > 0, length * surprise[begins, None] - (own[ends] - own[begins, None]), np.inf)
+    starts, nats = _shortest(cost, calls)
+    return Budget(tuple(int(begins[start]) for start in starts), steps, nats)
+
+
+def _shortest(cost: Float[np.ndarray, "begins ends"], calls: int) -> tuple[tuple[int, ...], float]:
+    """The cheapest way from the first position to behind the last in so many calls: where each begins, and its cost."""
+    positions = len(cost)
+    best = np.full((calls + 1, positions + 1), np.inf)
     best[0, 0] = 0.0
-    came = np.zeros((calls + 1, steps + 1), dtype=np.int64)
+    came = np.zeros((calls + 1, positions + 1), dtype=np.int64)
     for call in range(1, calls + 1):
-        total = best[call - 1, :steps, None] + cost
+        total = best[call - 1, :positions, None] + cost
         came[call], best[call] = total.argmin(axis=0), total.min(axis=0)
-    starts, end = [], steps
+    starts, end = [], positions
     for call in range(calls, 0, -1):
         end = int(came[call, end])
         starts.append(end)
-    return Budget(tuple(reversed(starts)), steps, float(best[calls, steps]))
+    return tuple(reversed(starts)), float(best[calls, positions])
 
 
 def even(steps: int, calls: int) -> tuple[int, ...]:
@@ -102,35 +130,43 @@ def even(steps: int, calls: int) -> tuple[int, ...]:
     return tuple(sorted({round(call * steps / calls) for call in range(calls)}))
 
 
-def call_starts(calls: int | Budget | None, steps: int, known: int = 0) -> tuple[int, ...]:
-    """Where the calls for a chain of so many steps begin: at every step, in equal groups, or by a measured budget.
+def call_starts(
+    calls: int | Budget | None, steps: int, known: int = 0, surprise: tuple[float, ...] = ()
+) -> tuple[int, ...]:
+    """Where the calls for a chain of so many steps begin.
 
-    A budget was measured from nothing: the variables that are ``known`` already are as much of its way.
+    At every step; by a measured budget; where they cost least by a ``surprise`` that was measured for every number of
+    known variables; or in equal groups. A budget was measured from nothing: the variables that are ``known`` already
+    are as much of its way.
     """
     if isinstance(calls, Budget):
         return (0, *(start - known for start in calls.starts if known < start < known + steps))
     if not steps:
         return (0,)
+    if calls is not None and whole("calls", calls) < steps and surprise:
+        return _measured(surprise[known : known + steps], calls)
     return even(steps, steps if calls is None else min(whole("calls", calls), steps))
 
 
-def grouped(chain: Chain, calls: int | Budget | None, channels: int = 1) -> tuple[Chain, tuple[int, ...]]:
-    """The chain and where its calls begin.
+@lru_cache(maxsize=64)  # a stack of pictures is drawn in parts
+def _measured(surprise: tuple[float, ...], calls: int) -> tuple[int, ...]:
+    return cheapest_in_random_order(np.array(surprise), calls).starts
+
+
+def grouped(
+    chain: Chain, calls: int | Budget | None, channels: int = 1, surprise: tuple[float, ...] = ()
+) -> tuple[Chain, tuple[int, ...]]:
+    """The chain and where its calls begin; ``surprise`` as in :func:`call_starts`.
 
     Where the ``channels`` of a pixel depend on each other within one call's answers, a group of pixels takes a call for
-    each channel: all reds, then all greens, then all blues.
+    each channel: all reds, then all greens, then all blues. Budgets and surprises are of whole pixels then.
     """
+    known = int(chain.evidence.sum(dim=1).min()) // channels if chain.batch else 0
+    starts = call_starts(calls, chain.steps // channels, known, surprise)
     if channels == 1 or not chain.steps:
-        known = int(chain.evidence.sum(dim=1).min()) if chain.batch else 0
-        return chain, call_starts(calls, chain.steps, known)
-    if isinstance(calls, Budget):
-        raise UserError(
-            "a measured budget works only for grey pictures or with variables='channels'; give a number of calls"
-        )
+        return chain, starts
     pixels = chain.order.unflatten(1, (-1, channels))
-    count = pixels.shape[1]
-    starts = call_starts(calls, count)
-    groups = list(zip(starts, (*starts[1:], count), strict=True))
+    groups = list(zip(starts, (*starts[1:], pixels.shape[1]), strict=True))
     order = torch.cat([pixels[:, start:end].transpose(1, 2).flatten(1) for start, end in groups], dim=1)
     begins = [channels * start + channel * (end - start) for start, end in groups for channel in range(channels)]
     return Chain(chain.prefix, order, chain.variables), tuple(begins)
@@ -138,14 +174,18 @@ def grouped(chain: Chain, calls: int | Budget | None, channels: int = 1) -> tupl
 
 @dataclass(frozen=True)
 class InGroups:
-    """A sampler: ``calls`` network calls (one a variable if None), the variables of a call drawn side by side."""
+    """A sampler: ``calls`` network calls (one a variable if None), the variables of a call drawn side by side.
+
+    ``surprise``: what was measured of the model, by which so many calls begin where they cost least.
+    """
 
     calls: int | Budget | None = None
     temperature: float = 1.0
     watch: Watch | None = None
+    surprise: tuple[float, ...] = ()
 
     def __call__(self, model: AnyOrderModel, values: Tensor, query: Query, generator: torch.Generator) -> Tensor:
-        chain, starts = grouped(model.chain(query, generator), self.calls, model.channels_in_turn)
+        chain, starts = grouped(model.chain(query, generator), self.calls, model.channels_in_turn, self.surprise)
         return draw_in_groups(model, values, chain, starts, generator, temperature=self.temperature, watch=self.watch)
 
 
@@ -166,7 +206,7 @@ def check_calls(model: AnyOrderModel, calls: int | Budget | None, noun: str = "c
         return None
     if not isinstance(calls, Budget):
         return whole(noun, calls)
-    if model.channels_in_turn > 1 or calls.steps != model.variables:
+    if calls.steps != model.variables // model.channels_in_turn:
         raise UserError("this budget was measured for another model; measure one with this model's budget(...)")
     return calls
 
@@ -178,10 +218,11 @@ def sampler_for(
     temperature: float = 1.0,
     *,
     noun: str = "calls",
+    surprise: tuple[float, ...] = (),
 ) -> Sampler:
     """The sampler that a user's words describe, once they make sense for this model.
 
-    ``noun`` is what the user calls the calls.
+    ``noun`` is what the user calls the calls; ``surprise`` as in :class:`InGroups`.
     """
     if order not in ("model", "confidence"):
         raise UserError(f"unknown order {order!r}; {nearest(order, ('model', 'confidence'))}")
@@ -190,7 +231,7 @@ def sampler_for(
         raise UserError(f"a measured budget works only with order='model'; give the number of {noun}")
     calls = check_calls(model, calls, noun)
     if order == "model":
-        return InGroups(calls, temperature)
+        return InGroups(calls, temperature, surprise=surprise)
     if model.channels_in_turn > 1:
         raise UserError("order='confidence' works only for grey pictures or with variables='channels'")
     assert not isinstance(calls, Budget)
@@ -213,10 +254,11 @@ def draw_in_groups(
     if not starts or starts[0] != 0 or list(starts) != sorted(set(starts)):
         raise UserError(f"the calls must begin at rising steps, the first at 0; got {starts}")
     values = values.where(chain.evidence, 0.0)
+    network = model.network.remembering()
     for start, end in zip(starts, (*starts[1:], chain.steps), strict=True):
         prefix = torch.cat([chain.prefix, chain.order[:, :start]], dim=1)
         known = chain.known_before(start)
-        features = model.network.beside(values, known, padded_left(prefix))
+        features = network.beside(values, known, padded_left(prefix))
         if watch is not None:
             watch(values, known, features)
         for step in range(start, end):

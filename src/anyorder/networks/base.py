@@ -186,6 +186,13 @@ class Network(nn.Module, ABC):
             return self
         raise UserError(f"the network {self.name!r} has no masking modes, got mode {mode}; leave it out")
 
+    def remembering(self) -> Self:
+        """A view for a single question, which need not pass again what it has just passed; itself if nothing repeats.
+
+        It shares all weights. What it remembers makes it unfit for several threads and for training.
+        """
+        return self
+
     def prepare(self, values: Float[Tensor, "rows variables"], observed: Bool[Tensor, "rows variables"]) -> None:
         """Look at the rows to learn from once before training, if there is something to take from them at once."""
 
@@ -249,11 +256,11 @@ class MaskNetwork(Network):
         return self.unrolled(chain, lambda step: self.at(values[step.row], step.known, step.target))
 
     def unrolled(
-        self, chain: Chain, answer: Callable[[Step], Float[Tensor, "edges width"]]
+        self, chain: Chain, answer: Callable[[Step], Float[Tensor, "edges width"]], edges: int | None = None
     ) -> Float[Tensor, "batch steps width"]:
-        """``along`` from the features of every step's target, in parts that fit into memory."""
+        """``along`` from the features of every step's target, in parts that fit into memory: of ``edges`` if given."""
         picked: list[Tensor] = []
-        for step in chain.unroll(rows_at_once(self.layout)):
+        for step in chain.unroll(edges or rows_at_once(self.layout)):
             known = without_partner(step.known, step.target, self.layout.partners)
             picked.append(answer(replace(step, known=known)))
         if not picked:
@@ -264,7 +271,7 @@ class MaskNetwork(Network):
         return out.masked_scatter(chain.counted[..., None], features)
 
     def walk(self, values: Float[Tensor, "batch variables"], chain: Chain) -> Walk:
-        return _MaskWalk(self, values, chain)
+        return _MaskWalk(self.remembering(), values, chain)
 
 
 def chosen(

@@ -15,6 +15,16 @@ from collections.abc import Sequence
 from anyorder.training.loop import Trainer
 
 NOTICEABLE = 0.01  # nats per cell
+OF_ALL = 0.005  # of the nats per value where all are alike: many values make up a picture or a text
+
+
+def noticeable(score: float, *, alike: bool) -> float:
+    """What is worth training for, in nats per cell, once held-out cells score so much.
+
+    Pixels and characters are many and each costs few nats: a gain that no cell of a table would show may be several
+    nats of a picture. ``alike``: all variables are of that kind.
+    """
+    return min(NOTICEABLE, OF_ALL * abs(score)) if alike else NOTICEABLE
 
 
 def expected_gain(history: Sequence[Sequence[float]], cool_down: float) -> float | None:

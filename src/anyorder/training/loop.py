@@ -5,6 +5,7 @@ far, the optimiser and its generators, one for rows and masks and one for dropou
 after any step and continues from there to exactly the same result. Progress is measured on a fixed, seeded set of
 queries about held-out rows, and with ``noise`` only what exceeds the standard error of the gain of those rows counts;
 when there is none the best weights are restored and the learning rate falls, and after a few such falls training ends.
+With ``patience_share`` that takes so large a share of the budget without any progress, however long the budget is.
 Without ``early_stopping`` nothing falls, and the last weights are kept as the best ones. When training diverges (a
 loss, gradient or score that is not finite), the best weights are restored and the learning rate is halved; a weight too
 large to be loaded again counts as diverged too. A disk that refuses a checkpoint or a curve does not end training.
@@ -48,7 +49,6 @@ from anyorder.training.objectives import Objective
 from anyorder.training.options import Options
 from anyorder.training.rows import RowSource
 
-NOTICEABLE = 1e-4  # nats a step: less than this is no progress
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
 MOST_STEPS = 10**15  # steps: a thousand years of them are fewer
 MOST_POINTS = 400  # of a training curve that are kept: then every other one goes
@@ -64,6 +64,7 @@ class Progress:
     best: float = -math.inf  # the score of the weights that are kept
     best_step: int = 0
     mark: float = -math.inf  # the score from which progress is counted
+    marked: float = 0.0  # the share of the budget that was spent then, or at the last fall
     stale: int = 0
     falls: int = 0
     diverged: int = 0  # how often training went back because something was not finite
@@ -267,19 +268,19 @@ class Trainer:
             progress.best, progress.best_step = progress.validation, progress.step
         if not options.early_stopping:
             return
-        if progress.validation > progress.mark + max(NOTICEABLE, options.noise * progress.noise):
-            progress.mark, progress.stale = progress.validation, 0
+        if progress.validation > progress.mark + max(options.noticeable, options.noise * progress.noise):
+            progress.mark, progress.marked, progress.stale = progress.validation, self.spent(), 0
             self._mark_rows = by_row
         else:
-            progress.stale += 1
-            if progress.stale >= options.patience:
+            progress.stale = min(progress.stale + 1, options.patience)
+            if progress.stale == options.patience and self.spent() - progress.marked >= options.patience_share:
                 self._fall()
 
     def _fall(self) -> None:
         """Back to the best weights, at a smaller learning rate; or the end."""
         progress = self.progress
         progress.falls += 1
-        progress.stale = 0
+        progress.marked, progress.stale = self.spent(), 0
         if progress.falls > self.options.falls:
             progress.done = True
             return
@@ -415,7 +416,7 @@ class Trainer:
                 "falls": self.options.falls + 1,
                 "diverged": MOST_DIVERGENCES + 1,
             },
-            within={"seconds": "[0, inf)", "best": "[-inf, inf)", "mark": "[-inf, inf)"},
+            within={"seconds": "[0, inf)", "marked": "[0, inf)", "best": "[-inf, inf)", "mark": "[-inf, inf)"},
         )
 
     @cached_property

@@ -29,6 +29,8 @@ class Options:
     validation_queries: int = 2000
     early_stopping: bool = True  # False: the rate never falls, the whole budget is spent, the last weights are kept
     patience: int = 6  # validations without progress before the learning rate falls
+    patience_share: float = 0.0  # of the budget that must have passed without progress as well
+    noticeable: float = 1e-4  # nats a step: to have gained less than this is no progress
     noise: float = 0.0  # standard errors by which held-out rows must have gained for that to be progress
     falls: int = 3  # falls of the learning rate before training ends
     fall: float = 0.3
@@ -57,7 +59,8 @@ class Options:
             within={
                 **dict.fromkeys(("beta1", "beta2"), "[0, 1)"),
                 "weight_decay": "[0, inf)",
-                "noise": "[0, inf)",
+                **dict.fromkeys(("noise", "noticeable"), "[0, inf)"),
+                "patience_share": "[0, 1]",
                 "average": "[0, 1)",
                 "fall": "[0, 1]",
                 "cool_down": "[0, 1]",

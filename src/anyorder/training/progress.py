@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from anyorder.support.bars import clock, long_work
-from anyorder.training.forecast import NOTICEABLE, expected_gain
+from anyorder.training.forecast import expected_gain, noticeable
 from anyorder.training.loop import Progress as Training
 from anyorder.training.loop import Watch
 
 
 @contextmanager
 def training_bar(
-    show: bool | None, left: Callable[[], float] | None = None, doing: str = "training"
+    show: bool | None, left: Callable[[], float] | None = None, doing: str = "training", *, alike: bool = False
 ) -> Iterator[Watch | None]:
     """A line that a trainer keeps up to date; None where nobody would see it.
 
-    ``left`` tells the seconds that are left, where the trainer is one of several.
+    ``left`` tells the seconds that are left, where the trainer is one of several; ``alike``: as in
+    :func:`~anyorder.training.forecast.noticeable`.
     """
     with long_work(doing, show, part=True) as bar:
 
@@ -26,7 +27,7 @@ def training_bar(
             # The clock of this trainer and the share it has used give what is left, for budgets in steps as well.
             seconds = left() if left else progress.seconds * (1 - spent) / max(spent, 1e-6)
             shown = f"{clock(seconds)} left at most" if math.isfinite(seconds) else f"step {progress.step}"
-            bar.tell(spent, left=shown, words=_gain(progress))
+            bar.tell(spent, left=shown, words=_gain(progress, alike=alike))
 
         bar.tell(0.0)  # what is going on can be seen before there is anything to say of it
         yield watch if bar.shown else None
@@ -48,9 +49,11 @@ def columns_bar(show: bool | None, doing: str, columns: int, sets: int = 1) -> I
         yield advance
 
 
-def _gain(progress: Training) -> str:
+def _gain(progress: Training, *, alike: bool) -> str:
     """What training as long again would gain, in nats per cell."""
     gain = expected_gain(progress.history, 0.0)
     if gain is None:
         return ""
-    return f"as long again: {gain:+.2f} nats a cell" if gain > NOTICEABLE else "hardly gains any more"
+    if gain <= noticeable(progress.best, alike=alike):
+        return "hardly gains any more"
+    return f"as long again: {gain:+.4f} nats a value" if alike else f"as long again: {gain:+.2f} nats a cell"

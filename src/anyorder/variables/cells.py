@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -17,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from anyorder.errors import UserError
+from anyorder.support.notes import note
 from anyorder.variables import hints
 from anyorder.variables.notations import Notation
 from anyorder.variables.schema import Level
@@ -59,10 +59,9 @@ def warn_of_fractions(name: str, column: Series, given: Numbers) -> None:
             which = f"1 cell has a fraction ({value}), in row {label}"
         else:
             which = f"{len(off)} cells have fractions, the first ({value}) in row {label}"
-        warnings.warn(
+        note(
             f"column {name!r}: {which}, but all values in training were whole; it is used as given. "
             f"If the column can have fractions, fit with {hints.kind(name, 'continuous')}",
-            UserWarning,
             stacklevel=6,
         )
 

@@ -10,7 +10,6 @@ Columns are read one at a time, so memory stays at the size of the result.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from jaxtyping import Bool, Float
 
 from anyorder.errors import UserError, nearest
 from anyorder.support.boundary import field
+from anyorder.support.notes import note
 from anyorder.variables.cells import Series
 from anyorder.variables.codecs import Codec, WarpName, codec_for, codec_from_json
 from anyorder.variables.context import check_rows
@@ -124,7 +124,7 @@ class Encoding:
         counts = dict(zip(self.schema.names, strange.sum(axis=0).tolist(), strict=True))
         if any(counts.values()):
             shown = ", ".join(f"{count} in {name!r}" for name, count in counts.items() if count)
-            warnings.warn(f"values never seen in training are treated as unknown: {shown}", UserWarning, stacklevel=4)
+            note(f"values never seen in training are treated as unknown: {shown}", stacklevel=4)
         return values, known, strange
 
     def cells(
@@ -163,7 +163,7 @@ class Encoding:
             raise UserError(f"the model has no column {extra[0]!r}; {hint} (or remove the column)")
         if extra:
             shown = ", ".join(map(repr, extra))
-            warnings.warn(f"columns that the model does not know are ignored: {shown}", UserWarning, stacklevel=5)
+            note(f"columns that the model does not know are ignored: {shown}", stacklevel=5)
         return columns
 
     def encode_column(self, name: str, column: Any) -> tuple[Float[np.ndarray, " rows"], Bool[np.ndarray, " rows"]]:

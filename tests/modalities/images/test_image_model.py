@@ -17,8 +17,9 @@ from anyorder.errors import UserError
 from anyorder.modalities.images.core import decoded, encoded, image_masking, image_model
 from anyorder.modalities.images.model import ImageModel, Moment
 from anyorder.modalities.images.plots import UNKNOWN, strip
-from anyorder.model.few_steps import Budget
-from anyorder.protocols import Canonical, Hashed, Protocol, Random
+from anyorder.modalities.images.surprise import measured_surprise
+from anyorder.model.few_steps import Budget, cheapest_in_random_order
+from anyorder.protocols import Canonical, Hashed, Pixelwise, Protocol, Random
 from anyorder.query import Query
 from anyorder.training.loop import Trainer
 
@@ -29,14 +30,20 @@ QUICK = {"training": {"minutes": None, "steps": 6, "threads": 1, "batch": 8, "va
 
 
 def untrained(
-    shape: tuple[int, ...] = (2, 2), levels: int = 2, head: str = "auto", protocol: Protocol | None = None
+    shape: tuple[int, ...] = (2, 2),
+    levels: int = 2,
+    head: str = "auto",
+    protocol: Protocol | None = None,
+    modes: tuple[str, ...] = (),
+    **network: int,
 ) -> ImageModel:
-    core = image_model(shape, levels, TINY, protocol or Random(), head=head, components=2, seed=0)
+    described = {**TINY, "modes": len(modes), **network}
+    core = image_model(shape, levels, described, protocol or Random(), head=head, components=2, seed=0)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in core.parameters():
             parameter.add_(0.3 * torch.randn(parameter.shape, generator=generator))
-    return ImageModel(core.eval(), {"pictures": {"levels": levels}})
+    return ImageModel(core.eval(), {"pictures": {"levels": levels, "modes": list(modes)}})
 
 
 def every(shape: tuple[int, ...], levels: int) -> np.ndarray:
@@ -182,6 +189,49 @@ def test_a_budget_spends_calls_where_they_cost_least() -> None:
         model.sample(1, steps=Budget((0, 2), 4, 0.0))
 
 
+def test_fewer_steps_than_pixels_begin_where_they_cost_least(tmp_path: Path) -> None:
+    model = ao.fit_images(digits().training[:60], preset="tiny", config=QUICK, seed=0)
+    found = model.card["pictures"]["surprise"]
+    assert found["known"][0] == 0 and found["known"][-1] == 63 and found["nats"] == sorted(found["nats"], reverse=True)
+    # A curve of which the end alone matters: calls come late. What is known of a picture is as much of its way.
+    model.card["pictures"]["surprise"] = {"known": [0, 47, 63], "nats": [3.0, 3.0, 0.0]}
+    model.save(tmp_path / "late.anyorder")
+    loaded = ao.load(tmp_path / "late.anyorder")
+    assert isinstance(loaded, ImageModel)
+    curve = np.interp(np.arange(64), [0, 47, 63], [3.0, 3.0, 0.0])
+    for rows in (0, 2):
+        known = np.arange(64).reshape(8, 8) < 8 * rows
+        wanted = cheapest_in_random_order(curve[8 * rows :], 6).starts
+        moments = loaded.trace(digits().test[0], known, steps=6)
+        assert [int(moment.known.sum()) - 8 * rows for moment in moments[:-1]] == list(wanted)
+        assert wanted[1] > 40 - 8 * rows
+        filled = loaded.fill(digits().test[0], known, steps=6)[0]
+        assert np.array_equal(filled, moments[-1].picture)
+    even_ones = loaded.trace(digits().test[0], known, steps=6, mode="top_down")
+    assert [int(moment.known.sum()) for moment in even_ones[:-1]] == [16, 24, 32, 40, 48, 56]
+    for odd in ({"known": [0, 70], "nats": [1.0, 0.5]}, {"known": [0, 5], "nats": [0.5, 1.0]}, {"known": []}, 5):
+        loaded.card["pictures"]["surprise"] = odd
+        loaded.save(tmp_path / "odd.anyorder")
+        with pytest.raises(UserError, match="surprise"):
+            ao.load(tmp_path / "odd.anyorder")
+
+
+def test_the_surprise_of_a_pixel_is_measured_with_all_of_its_channels() -> None:
+    model = untrained((2, 2, 3), 4, "mixture", Pixelwise(3), coupled=4)
+    pictures = np.random.default_rng(0).integers(0, 4, (40, 2, 2, 3)).astype(np.uint8)
+    known, nats = measured_surprise(model.core, pictures, 4, 0)
+    assert known == [0, 1, 2, 3]
+    # With nothing known, the mean over pixels of -log p(r, g, b), each pixel asked first.
+    first = []
+    for pixel in range(4):
+        values, mask = encoded(model.core, pictures), torch.zeros(40, 12, dtype=torch.bool)
+        for channel in range(3 * pixel, 3 * pixel + 3):
+            with torch.no_grad():
+                first.append(-model.core.log_prob_beside(values, mask)[:, channel].mean())
+            mask[:, channel] = True
+    assert nats[0] == pytest.approx(float(torch.stack(first).sum()) / 4, abs=1e-4)
+
+
 def test_nothing_to_fill_is_no_mistake_and_what_is_unknown_may_be_anything() -> None:
     picture, known = np.array([[1.0, 0.0], [0.0, 1.0]]), np.ones((2, 2), dtype=bool)
     for model in (untrained((2, 2), 2), untrained((2, 2), 5, "mixture")):
@@ -246,8 +296,85 @@ def test_colour(variables: str, tmp_path: Path) -> None:
     if variables == "pixels":
         with pytest.raises(UserError, match="grey pictures"):
             model.sample(1, order="confidence")
-        with pytest.raises(UserError, match="grey pictures"):
-            model.budget(pictures, 3)
+    budget = model.budget(pictures, 3)  # of whole pixels where their channels are coupled
+    assert (budget.calls, budget.steps) == (3, 16 if variables == "pixels" else 48)
+    assert model.sample(2, steps=budget).shape == (2, 4, 4, 3)
+
+
+# Left to right, two columns: the first is the region, whatever the cut, and pixels lie row by row.
+LEFT_FIRST = [(*one, *other) for one in ((0, 2), (2, 0)) for other in ((1, 3), (3, 1))]
+# An interior patch of one pixel: the three around it first.
+PATCH_LAST = [(*around, inside) for inside in range(4) for around in itertools.permutations({*range(4)} - {inside})]
+
+
+def along_order(model: ImageModel, mode: str, order: tuple[int, ...]) -> np.ndarray:
+    """The probability of all pictures along one order in a mode, one pixel after the other."""
+    core = model.core.in_mode(model.modes.index(mode))
+    values = encoded(core, every((2, 2), 2))
+    known, nats = torch.zeros_like(values, dtype=torch.bool), torch.zeros(len(values))
+    with torch.no_grad():
+        for pixel in order:
+            nats = nats + core.log_prob_beside(values, known)[:, pixel]
+            known[:, pixel] = True
+    return nats.exp().double().numpy()
+
+
+@pytest.mark.parametrize(("mode", "orders"), [("left_to_right", LEFT_FIRST), ("interior_patch", PATCH_LAST)])
+def test_a_mode_is_drawn_and_scored_along_its_own_trajectories(mode: str, orders: list[tuple[int, ...]]) -> None:
+    model = untrained((2, 2), 2, modes=("random_pixels", "left_to_right", "interior_patch"))
+    ways = np.stack([along_order(model, mode, order) for order in orders])
+    drawn = model.sample(6000, mode=mode, seed=1).reshape(-1, 4) @ np.array([8, 4, 2, 1])
+    expected = ways.mean(axis=0) / ways.mean(axis=0).sum()
+    assert stats.chisquare(np.bincount(drawn, minlength=16), 6000 * expected).pvalue > 1e-3
+    met = set()
+    for seed in range(3 * len(orders)):
+        nats = model.log_prob(every((2, 2), 2), mode=mode, seed=seed)
+        apart = np.abs(np.exp(nats) - ways).max(axis=1)
+        assert apart.min() < 1e-5
+        met.add(int(apart.argmin()))
+    assert len(met) > len(orders) / 2
+
+
+def test_what_is_known_stands_for_the_region_of_a_mode() -> None:
+    model = untrained((2, 2), 2, modes=("random_pixels", "left_to_right"))
+    pictures, known = every((2, 2), 2), np.array([[True, False], [False, False]])
+    masks = np.stack([known if number % 2 else ~(known | True) for number in range(16)])
+    together = model.log_prob(pictures, known=masks, mode="left_to_right", seed=3)
+    # Whole pictures and others in one stack: each is scored as if it were alone.
+    assert together[::2] == pytest.approx(model.log_prob(pictures[::2], mode="left_to_right", seed=3), abs=1e-5)
+    alone = model.log_prob(pictures[1::2], known=known, mode="left_to_right", seed=3)
+    assert together[1::2] == pytest.approx(alone, abs=1e-5)
+    assert np.exp(model.log_prob(pictures[:8], known=known, mode="left_to_right")).sum() == pytest.approx(1, abs=1e-4)
+    with pytest.raises(UserError, match="no masking mode of pictures"):
+        ImageModel(model.core, {"pictures": {"levels": 2, "modes": ["uniform", "x"]}}).sample(1, mode="uniform")
+
+
+def test_a_mode_in_coupled_colour_walks_whole_pixels() -> None:
+    model = untrained((2, 2, 3), 4, "mixture", Pixelwise(3), modes=("left_to_right",), coupled=4)
+    assert model.sample(3, mode="left_to_right", seed=0).shape == (3, 2, 2, 3)
+    chain = model._in("left_to_right").chain(
+        Query.marginal(torch.ones(9, 12, dtype=torch.bool)), torch.Generator().manual_seed(0)
+    )
+    pixels = chain.order.view(9, 4, 3)
+    assert torch.equal(pixels % 3, torch.arange(3).expand_as(pixels))
+    assert {tuple(order) for order in (pixels[..., 0] // 3).tolist()} <= set(LEFT_FIRST)
+
+
+def test_colour_takes_a_network_pass_a_pixel() -> None:
+    model = untrained((2, 3, 3), 4, "mixture", Pixelwise(3), coupled=4)
+    pictures = np.random.default_rng(0).integers(0, 4, (5, 2, 3, 3)).astype(np.uint8)
+    known = np.array([[True, False, True], [False, False, False]])
+    rows: list[int] = []
+    model.core.network.trunk.register_forward_pre_hook(lambda trunk, inputs: rows.append(len(inputs[0])))  # type: ignore[union-attr]
+    for ask, passes in (
+        (lambda: model.log_prob(pictures), 5 * 6),
+        (lambda: model.log_prob(pictures, known=known, orders=2), 2 * 5 * 4),
+        (lambda: model.sample(5), 5 * 6),
+        (lambda: model.fill(pictures, known, steps=2), 5 * 2),
+    ):
+        rows.clear()
+        ask()
+        assert sum(rows) == passes
 
 
 def test_a_strip_of_colour_shows_whole_pixels() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from anyorder.errors import UserError
 from anyorder.modalities.images.core import encoded, image_masking, image_model
 from anyorder.modalities.images.options import ImageOptions
 from anyorder.model import AnyOrderModel
-from anyorder.networks import UNet
+from anyorder.networks import UNet, networks
 from anyorder.protocols import Pixelwise, Random
 from anyorder.training.objectives import objective_for
 
@@ -25,17 +26,26 @@ SHAPES = {
     "fashion_mnist": ((8, 8), 256),
     "cifar10": ((8, 8, 3), 256),
     "64x64": ((8, 8, 3), 256),
+    "mac": ((8, 8, 3), 256),
 }
 DOCS = Path(__file__).parents[3] / "docs" / "images.md"
 
 
-def built(preset: str) -> AnyOrderModel:
+def described(preset: str) -> dict[str, Any]:
+    """The network; that of MAC has neither modes nor channels that share a mixture."""
     shape, levels = SHAPES[preset]
-    colour = len(shape) == 3
+    if preset == "mac":
+        return ImageOptions.read(None, preset=preset).described_network(modes=0, coupled=0)
+    coupled = levels if len(shape) == 3 else 0
+    return ImageOptions.read(None, preset=preset).described_network(modes=7, coupled=coupled)
+
+
+def built(network: dict[str, Any], preset: str) -> AnyOrderModel:
+    shape, levels = SHAPES[preset]
     options = ImageOptions.read(None, preset=preset)
-    network = options.described_network(modes=7, coupled=levels if colour else 0)
-    protocol = Pixelwise(3) if colour else Random()
-    return image_model(shape, levels, network, protocol, head=options.head, components=options.components, seed=0)
+    protocol = Pixelwise(3) if network["coupled"] else Random()
+    head = "categorical" if preset == "mac" else options.head
+    return image_model(shape, levels, network, protocol, head=head, components=options.components, seed=0)
 
 
 def test_the_papers_presets_bring_their_training_and_what_is_said_wins() -> None:
@@ -50,13 +60,28 @@ def test_the_papers_presets_bring_their_training_and_what_is_said_wins() -> None
         ImageOptions.read({"training": 5})
 
 
-@pytest.mark.slow
+def test_a_budget_ends_early_only_after_a_large_share_of_it_without_any_gain() -> None:
+    training = ImageOptions().training
+    assert training.noticeable == 0.0
+    assert (training.falls + 1) * training.patience_share == pytest.approx(0.4)
+    assert 0 < training.cool_down < 1  # the rate goes to zero with the budget
+
+
 @pytest.mark.parametrize("preset", UNet.presets)
-def test_a_preset_has_its_stated_size_and_takes_a_step(preset: str) -> None:
-    model = built(preset)
+def test_a_preset_has_its_stated_size(preset: str) -> None:
     stated = re.search(rf"\| `{preset}` .*\| ([\d,]+) \|", DOCS.read_text(encoding="utf-8"))
     assert stated is not None
-    assert sum(parameter.numel() for parameter in model.parameters()) == int(stated[1].replace(",", ""))
+    network = described(preset)
+    tiny = built({**network, "channels": 8, "entry": 0, "blocks": 1}, preset)
+    with torch.device("meta"):  # counted without a place in memory for any of them
+        whole = networks.build({**network, "embedded": SHAPES[preset][1]}, layout=tiny.network.layout)
+    assert sum(parameter.numel() for parameter in whole.parameters()) == int(stated[1].replace(",", ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", [name for name in UNet.presets if name != "mac"])
+def test_a_preset_takes_a_step(preset: str) -> None:
+    model = built(described(preset), preset)
     shape, levels = SHAPES[preset]
     objective = objective_for(model, image_masking(shape))
     pictures = np.random.default_rng(0).integers(0, levels, (1, *shape)).astype(np.uint8)

@@ -27,9 +27,13 @@ from anyorder.masking import (
     RandomPixels,
     RightToLeft,
     TopDown,
+    maskings,
 )
+from anyorder.masking.two_stage import TwoStage
 from anyorder.modalities.heads import built_head
+from anyorder.modalities.options import option_names
 from anyorder.model import AnyOrderModel
+from anyorder.networks import networks
 from anyorder.protocols import Protocol
 from anyorder.variables.codecs import Codec, LatticeCodec, LevelCodec, Space
 from anyorder.variables.encoding import Encoding
@@ -54,7 +58,10 @@ def image_model(
     components: int,
     seed: int,
 ) -> AnyOrderModel:
-    """An untrained model of pictures of this shape; ``head`` as in :class:`ImageOptions`."""
+    """An untrained model of pictures of this shape; ``head`` as in :class:`ImageOptions`.
+
+    A network that embeds levels is told how many there are.
+    """
     described = described_head(head, levels)
     family = heads.of(described)
     codec: Codec
@@ -70,7 +77,8 @@ def image_model(
         codec = LatticeCodec(variable, warp, 0, levels - 1)
     made = built_head(described, codec, components)
     encoding = Encoding.repeat(codec, shape)
-    return AnyOrderModel.build(encoding, [made] * len(encoding.schema), dict(network), protocol, seed=seed)
+    told = {"embedded": levels} if "embedded" in option_names(networks.of(network)) else {}
+    return AnyOrderModel.build(encoding, [made] * len(encoding.schema), {**told, **network}, protocol, seed=seed)
 
 
 def described_head(head: str, levels: int) -> dict[str, Any]:
@@ -89,6 +97,29 @@ def image_masking(shape: tuple[int, ...], *, together: bool = True) -> Masking:
     channels = shape[2] if len(shape) == 3 else 1
     modes = tuple(mode(shape[0], shape[1], channels, together=together) for mode in MODES)
     return Modes(modes, tuple(2.0 * (len(MODES) - 1) if mode is RandomPixels else 1.0 for mode in MODES))
+
+
+def sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:
+    """A masking by its name alone: where it has options for the size of the pictures, that is known here."""
+    out = dict(described)
+    if out.get("name") == Modes.name:
+        listed = out.get("modes", [mode.name for mode in MODES])
+        modes = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
+        return {**out, "modes": [sized(mode, shape, together=together) for mode in modes]}
+    known = option_names(maskings.of(out))
+    channels = shape[2] if len(shape) == 3 else 1
+    size = {"height": shape[0], "width": shape[1], "channels": channels, "together": together}
+    return {**{name: value for name, value in size.items() if name in known}, **out}
+
+
+def mode_masking(card: Mapping[str, Any], mode: str, shape: tuple[int, ...], *, together: bool) -> TwoStage:
+    """The masking mode of this name that a model with this card was trained in, with whatever options it had."""
+    listed = card.get("config", {}).get("masking", {}).get("modes", ())
+    described = next((one for one in listed if isinstance(one, Mapping) and one.get("name") == mode), {"name": mode})
+    made = maskings.build(sized(described, shape, together=together))
+    if not isinstance(made, TwoStage):
+        raise UserError(f"{mode!r} is no masking mode of pictures")
+    return made
 
 
 def encoded(model: AnyOrderModel, pictures: Pictures) -> Float[Tensor, "pictures variables"]:

@@ -15,16 +15,20 @@ from torch import Tensor
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.errors import UserError
 from anyorder.heads import heads
-from anyorder.masking import Modes, maskings
+from anyorder.masking import maskings
 from anyorder.modalities.fit import Run, run_fit
-from anyorder.modalities.images.core import MODES, described_head, encoded, image_masking, image_model
+from anyorder.modalities.images.augmentation import TURNS, check_turns, turned
+from anyorder.modalities.images.core import described_head, encoded, image_masking, image_model, sized
 from anyorder.modalities.images.model import ImageModel
 from anyorder.modalities.images.options import ImageOptions
+from anyorder.modalities.images.surprise import measured_surprise
 from anyorder.modalities.options import option_names
 from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
 from anyorder.protocols import Protocol, protocols
 from anyorder.training.rows import Digest, Rows
+
+MEASURED, POINTS = 32, 16  # held-out pictures, and sizes of what is known of them, after training
 
 
 def fit_images(
@@ -33,6 +37,7 @@ def fit_images(
     levels: int | None = None,
     minutes: float | None = None,
     preset: str | None = None,
+    augment: str | None = None,
     validation: Any = None,
     seed: int = 0,
     config: Mapping[str, Any] | None = None,
@@ -52,9 +57,16 @@ def fit_images(
     levels
         How many values a pixel can have; 2 where there are only 0 and 1, else up to 32 as found, else 256.
     minutes
-        The most time to train (10 by default). Ctrl-C stops earlier and keeps the best model so far.
+        The most time to train (10 by default; a recipe has so many steps instead). Ctrl-C stops earlier and keeps the
+        best model so far.
     preset
-        The network's size: ``tiny``, ``small`` (the default), ``mnist``, ``fashion_mnist``, ``cifar10``, ``64x64``.
+        The network's size: ``tiny``, ``small`` (the default), ``mnist``, ``fashion_mnist``, ``cifar10``, ``64x64``,
+        ``mac``; or a paper's whole recipe, under what else is said: ``mac_cifar10``, ``mac_imagenet32``,
+        ``ardm_cifar10``, ``sfarm_mnist``, ``sfarm_fashion``, ``sfarm_cifar10``, ``sfarm_celeba64``,
+        ``sfarm_imagenet64``.
+    augment
+        Learn from pictures that are turned as well: ``"mirror"`` (left to right) or ``"rotate_flip"`` (all eight ways
+        to turn a square), each as often as the others. ``"none"`` by default; what is judged by is never turned.
     validation
         Pictures to judge by; by default a twentieth, drawn by the seed, is kept back for it.
     seed
@@ -78,7 +90,7 @@ def fit_images(
     ImageModel(8 x 8, 17 levels)
     """
     run = Run.start(seed, device, checkpoint, resume=resume, log=log, tensorboard=tensorboard, progress=progress)
-    options = ImageOptions.read(config, minutes=minutes, preset=preset)
+    options = ImageOptions.read(config, minutes=minutes, preset=preset, augment=augment)
     array, levels = check_pictures(pictures, levels)
     if validation is None:
         order = np.random.default_rng(run.seed).permutation(len(array))
@@ -95,6 +107,7 @@ def fit_images(
                 f"the pictures for validation have the shape {held_out.shape[1:]}, those for training {array.shape[1:]}"
             )
     shape = tuple(array.shape[1:])
+    check_turns(options.augment, shape)
     # A pixel can be answered for at once only by a network that couples channels, with a head that they can share.
     couples = "coupled" in option_names(networks.of(options.network))
     shared = heads.of(described_head(options.head, levels)).couples
@@ -103,7 +116,7 @@ def fit_images(
     masking = (
         image_masking(shape, together=together)
         if auto
-        else maskings.build(_sized(options.masking, shape, together=together))
+        else maskings.build(sized(options.masking, shape, together=together))
     )
     modes = masking.mode_names
     core = image_model(
@@ -120,7 +133,7 @@ def fit_images(
         core,
         options,
         masking,
-        PictureRows(core, array),
+        PictureRows(core, array, options.augment),
         PictureRows(core, held_out),
         modality=ImageModel.modality,
         unit="nats per value, held-out pictures, random queries",
@@ -128,6 +141,9 @@ def fit_images(
         arguments={"levels": levels},
         pictures={"shape": list(shape), "levels": levels, "modes": list(modes) if core.network.modes else []},
     )
+    if core.protocol.random:  # by which fewer steps than pixels begin where they cost least
+        known, nats = measured_surprise(core, held_out[:MEASURED], POINTS, run.seed)
+        card["pictures"]["surprise"] = {"known": known, "nats": nats}
     return ImageModel(core, card)
 
 
@@ -147,31 +163,24 @@ def _protocol(described: Mapping[str, Any], shape: tuple[int, ...], *, together:
     return made
 
 
-def _sized(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> dict[str, Any]:
-    """A masking by its name alone: where it has options for the size of the pictures, that is known here."""
-    out = dict(described)
-    if out.get("name") == Modes.name:
-        listed = out.get("modes", [mode.name for mode in MODES])
-        modes = [{"name": mode} if isinstance(mode, str) else mode for mode in listed]
-        return {**out, "modes": [_sized(mode, shape, together=together) for mode in modes]}
-    known = option_names(maskings.of(out))
-    channels = shape[2] if len(shape) == 3 else 1
-    size = {"height": shape[0], "width": shape[1], "channels": channels, "together": together}
-    return {**{name: value for name, value in size.items() if name in known}, **out}
-
-
 @dataclass(frozen=True)
 class PictureRows:
-    """Pictures as rows for the trainer, kept as bytes and encoded when they are taken."""
+    """Pictures as rows for the trainer, kept as bytes and encoded when they are taken; each in every way of turning."""
 
     model: AnyOrderModel
     pictures: Pictures
+    augment: str = "none"
+
+    @property
+    def _ways(self) -> int:
+        return len(TURNS[self.augment])
 
     def __len__(self) -> int:
-        return len(self.pictures)
+        return len(self.pictures) * self._ways
 
     def take(self, index: Tensor) -> Rows:
-        values = encoded(self.model, self.pictures[index.cpu().numpy()]).to(self.model.device)
+        picture, way = np.divmod(index.cpu().numpy(), self._ways)
+        values = encoded(self.model, turned(self.pictures[picture], way, self.augment)).to(self.model.device)
         return Rows(values, torch.ones_like(values, dtype=torch.bool), torch.zeros_like(values))
 
     def to(self, device: torch.device) -> PictureRows:
@@ -179,3 +188,4 @@ class PictureRows:
 
     def update(self, digest: Digest) -> None:
         digest.update(self.pictures.tobytes())
+        digest.update(self.augment.encode() if self._ways > 1 else b"")

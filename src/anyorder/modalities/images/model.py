@@ -17,12 +17,13 @@ from torch import Tensor
 
 from anyorder.data.images import Pictures, check_pictures, one_array
 from anyorder.errors import UserError, nearest
-from anyorder.masking.cardinality import masks_of_size
 from anyorder.modalities.face import FittedModel
-from anyorder.modalities.images.core import decoded, encoded, shades
-from anyorder.model import AnyOrderModel, row_chunks
-from anyorder.model.few_steps import Budget, InGroups, cheapest, sampler_for
-from anyorder.model.likelihood import log_prob
+from anyorder.modalities.images.core import decoded, encoded, mode_masking, shades
+from anyorder.modalities.images.surprise import between, check_surprise, elements, measured_surprise
+from anyorder.modalities.images.trajectory import Trajectory
+from anyorder.model import AnyOrderModel
+from anyorder.model.few_steps import Budget, InGroups, cheapest_in_random_order, sampler_for
+from anyorder.model.likelihood import along, log_prob
 from anyorder.model.sampling import draws as drawn_rows
 from anyorder.query import Query
 from anyorder.support.boundary import field
@@ -68,6 +69,7 @@ class ImageModel(FittedModel):
                 )
             if not all(isinstance(mode, str) for mode in self.modes) or len(self.modes) > self.core.network.modes:
                 raise UserError(f"modes: the network knows {self.core.network.modes}, got {self.modes!r:.80}")
+            check_surprise(self.card["pictures"].get("surprise"), elements(self.core))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,14 +109,17 @@ class ImageModel(FittedModel):
         draws
             How many fills of each picture.
         steps
-            So many network calls, the pixels of one call drawn side by side (SFARM section 4.3.1), or a measured
-            :meth:`budget`: much quicker, and not the model's own distribution. None takes a call for every pixel.
+            So many network calls, the pixels of one call drawn side by side (SFARM section 4.3.1): much quicker, and
+            not the model's own distribution. They begin where that costs least, by what was measured on held-out
+            pictures after training (in equal groups if a mode is named, or the model's order is fixed). A
+            :meth:`budget` says it otherwise; None takes a call for every pixel.
         order
             ``"confidence"`` draws first where the model is surest, which is not the model's own distribution either.
         temperature
             Below 1 narrows every draw.
         mode
-            The masking mode to answer in, one of :attr:`modes`.
+            The masking mode to answer in, one of :attr:`modes`; a picture of which nothing is known is then drawn along
+            the mode's own trajectory (SFARM Algorithm 2).
         seed
             Decides the draws.
 
@@ -136,7 +141,7 @@ class ImageModel(FittedModel):
         draws = whole("draws", draws)
         check_room("draws", draws, stack.size)
         core = self._in(mode)
-        sampler = sampler_for(core, steps, order, temperature, noun="steps")
+        sampler = sampler_for(core, steps, order, temperature, noun="steps", surprise=self._surprise(mode))
         values, query = encoded(core, stack).repeat(draws, 1), Query(given, ~given).repeat(draws)
         filled = drawn_rows(core, values, query, seed=seed, sampler=sampler)
         out = decoded(core, torch.from_numpy(filled)).reshape(draws, *stack.shape)
@@ -214,7 +219,7 @@ class ImageModel(FittedModel):
         if bool(given.all()):
             raise UserError("every pixel of this picture is known, so there is nothing to trace")
         core = self._in(mode)
-        sampler = sampler_for(core, steps, temperature=temperature, noun="steps")
+        sampler = sampler_for(core, steps, temperature=temperature, noun="steps", surprise=self._surprise(mode))
         seen: list[tuple[Tensor, Tensor, Tensor]] = []
         assert isinstance(sampler, InGroups)  # a trace is taken in the model's own order
         sampler = replace(sampler, watch=lambda *now: seen.append(now))
@@ -245,7 +250,7 @@ class ImageModel(FittedModel):
             that the average is a normalised density. Its logarithm rises with the number of orders; each costs a pass a
             pixel.
         mode
-            The masking mode to answer in.
+            The masking mode to answer in; whole pictures are then scored along the mode's own trajectories.
         seed
             Decides the orders.
 
@@ -261,15 +266,22 @@ class ImageModel(FittedModel):
         """
         array = self._checked(pictures)
         given = self._masks(known, len(array))
-        query = Query(given, ~given)
-        return log_prob(self._in(mode), encoded(self.core, array), query, orders=orders, seed=seed)
+        values, query = encoded(self.core, array), Query(given, ~given)
+        if mode is None:
+            return log_prob(self.core, values, query, orders=orders, seed=seed)
+        # Orders are drawn once for all rows, and only whole pictures have a trajectory.
+        nats, whole = np.zeros(len(array)), ~given.any(dim=1)
+        for core, rows in ((self._in(mode), whole), (self._in(mode, walking=False), ~whole)):
+            if bool(rows.any()):
+                nats[rows.numpy()] = log_prob(core, values[rows], query.rows(rows), orders=orders, seed=seed)
+        return nats
 
-    @torch.no_grad()
     def budget(self, pictures: Any, steps: int, *, points: int = 24, seed: int = 0) -> Budget:
         """Where ``steps`` calls for a whole picture should begin, measured on held-out pictures, and what they cost.
 
         Under a random order the mean surprise of a pixel depends on how many are known alone (ARDM), so it is measured
-        at some ``points`` and read off between them. Not for coupled colour.
+        at some ``points`` and read off between them. Numbers of ``steps`` are served by such a measurement that was
+        made after training; this makes another one, on these pictures.
 
         Parameters
         ----------
@@ -291,27 +303,16 @@ class ImageModel(FittedModel):
         >>> pictures.budget(digits[:8], 6).calls
         6
         """
-        if self.core.channels_in_turn > 1:
-            raise UserError(
-                "a measured budget works only for grey pictures or with variables='channels'; give a number of steps"
-            )
         steps, points = whole("steps", steps), whole("points", points, 2)  # a curve has two ends at least
-        array = self._checked(pictures)
-        values, variables = encoded(self.core, array), self.core.variables
-        generator = torch.Generator().manual_seed(checked_seed(seed))
-        at = np.unique(np.linspace(0, variables - 1, min(points, variables)).round().astype(int))
-        surprise = []
-        for count in at:
-            known = masks_of_size(torch.full((len(values),), int(count)), variables, generator)
-            total = 0.0
-            for rows in row_chunks(self.core, len(values)):
-                part, given = values[rows].to(self.core.device), known[rows].to(self.core.device)
-                total -= float(self.core.log_prob_beside(part, given).double().where(~given, 0.0).sum())
-            surprise.append(total / int((~known).sum()))
-        # A pixel cannot become more surprising by knowing more: noise of the measurement is smoothed away.
-        curve = np.interp(np.arange(variables), at, np.minimum.accumulate(surprise))
-        loss = np.where(np.arange(variables)[:, None] <= np.arange(variables), curve[:, None], np.inf)
-        return cheapest(loss, steps)
+        known, nats = measured_surprise(self.core, self._checked(pictures), points, checked_seed(seed))
+        return cheapest_in_random_order(np.array(between(known, nats, elements(self.core))), steps)
+
+    def _surprise(self, mode: str | None) -> tuple[float, ...]:
+        """What was measured after training, for every number of known pixels; nothing for other orders than random."""
+        found = self.card["pictures"].get("surprise")
+        if found is None or mode is not None:
+            return ()
+        return between(found["known"], found["nats"], elements(self.core))
 
     def bits_per_dimension(self, pictures: Any, *, orders: int = 1, seed: int = 0) -> float:
         """The mean of -log2 p of pictures, over the number of values that a picture has.
@@ -377,12 +378,16 @@ class ImageModel(FittedModel):
         channels = self.shape[2] if len(self.shape) == 3 else 1
         return torch.from_numpy(array.reshape(count, -1).repeat(channels, axis=1))
 
-    def _in(self, mode: str | None) -> AnyOrderModel:
-        """The core, answering in this masking mode."""
+    def _in(self, mode: str | None, *, walking: bool = True) -> AnyOrderModel:
+        """The core, answering in this masking mode; ``walking``: whole pictures along its trajectories."""
         if mode is None:
             return self.core
         if not self.modes:
             raise UserError(f"this model has no masking modes, so it cannot answer in {mode!r}; leave mode out")
         if mode not in self.modes:
             raise UserError(f"unknown masking mode {mode!r}; {nearest(mode, self.modes)}")
-        return self.core.in_mode(self.modes.index(mode))
+        view = self.core.in_mode(self.modes.index(mode))
+        if not walking:
+            return view
+        made = mode_masking(self.card, mode, self.shape, together=self.core.channels_in_turn > 1)
+        return along(view, Trajectory(made, view.protocol))
