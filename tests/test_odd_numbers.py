@@ -75,6 +75,7 @@ def table_cases(model: ao.TableModel) -> dict[str, Case]:
         "calibration": {"frame": frame},
         "coherence": {"frame": frame},
         "conformal": {"frame": frame},
+        "explore": {},
         "fill": {"frame": holes},
         "log_prob": {"frame": holes},
         "marginals": {"evidence": {"rooms": ao.Between(3, 5)}},
@@ -127,6 +128,7 @@ def text_cases(model: ao.TextModel) -> dict[str, Case]:
         "bits_per_character": {"text": "to be or not"},
         "budget": {"text": "to be or not to be", "calls": 2},
         "compress": {"data": "to be"},
+        "explore": {},
         "fill": {"text": "to _e"},
         "log_prob": {"texts": ["to be or"]},
         "sample": {},
@@ -140,6 +142,7 @@ def picture_cases(model: ao.ImageModel) -> dict[str, Case]:
     needed: dict[str, dict[str, Any]] = {
         "bits_per_dimension": {"pictures": PICTURES},
         "budget": {"pictures": PICTURES, "steps": 2, "points": 2},
+        "explore": {},
         "fill": {"picture": PICTURES[0], "known": half},
         "log_prob": {"pictures": PICTURES},
         "sample": {},

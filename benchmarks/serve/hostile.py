@@ -29,6 +29,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 
+from anyorder.serve.errors import PROTOCOL, Failure, PlainFailure
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from common import ROOT, Json, Record, Smoke, print_rows
 from served import Client, Server, serving
@@ -46,6 +48,9 @@ ODD: list[Any] = [
     0,
     1e308,
     -(2**70),
+    10**400,
+    float("nan"),
+    float("inf"),
     "",
     "x" * 3000,
     "\0",
@@ -69,6 +74,11 @@ ODD += [
     "2024-13-45",
     "😀",
 ]
+PNG = [
+    "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAADElEQVR4nGNgoA4AAABIAAEuuDx+AAAAAElFTkSuQmCC",  # 8 x 8
+    "iVBORw0KGgoAAAANSUhEUgAAAAkAAAAJCAAAAADF+lnMAAAADElEQVR4nGNgoBUAAABaAAFUw4NUAAAAAElFTkSuQmCC",  # 9 x 9
+]
+ORIGINS = ["http://[", "null", "", "https://evil.example", "http://127.0.0.1:1", "\x7f", "http://::1"]
 BODIES: list[tuple[str, Any]] = [
     ("/v1/models/table/marginals", {"given": {"count": 20, "kind": {"one_of": ["ash"]}}, "draws": 8, "seed": 1}),
     ("/v1/models/table/marginals", {"given": {"size": {"low": 0, "high": 1}}, "columns": ["rain"], "draws": 8}),
@@ -85,6 +95,10 @@ BODIES: list[tuple[str, Any]] = [
         "/v1/models/pictures/pictures/fill",
         {"picture": [[1] * 8] * 8, "known": [[True] * 8] * 8, "steps": 2},
     ),
+    ("/v1/models/pictures/pictures/fill", {"picture": PNG[0], "known": PNG[0], "steps": 2, "format": "png"}),
+    ("/v1/models/pictures/pictures/score", {"pictures": [[[1] * 8] * 8, PNG[0]], "orders": 1}),
+    ("/v1/models/pictures/pictures/score", {"pictures": PNG}),
+    ("/v1/models/text/text/score", {"texts": ["the fox"], "orders": 1}),
     ("/v2/models/table/infer", {"inputs": [{"name": "size", "shape": [1], "datatype": "FP64", "data": [1.0]}]}),
 ]
 RAW = [
@@ -126,7 +140,7 @@ class Tally:
             return
         self.slowest = max(self.slowest, time.perf_counter() - began)
         self.statuses[str(answer.status_code)] += 1
-        if answer.status_code >= 400 and answer.status_code != 503 and "error" not in _json(answer):
+        if answer.status_code >= 400 and not _is_error(answer):
             self.faults.append(f"{what}: {answer.status_code} without the shape of an error: {answer.text[:200]}")
         if answer.status_code == 500:
             self.faults.append(f"{what}: {answer.text[:200]} to {method} {path} {str(options)[:300]}")
@@ -142,12 +156,14 @@ class Tally:
             self.faults.append(f"after {what}: {error!r}")
 
 
-def _json(answer: httpx.Response) -> Any:
+def _is_error(answer: httpx.Response) -> bool:
+    """Whether this is the shape that all errors have: one of our own, and that of the Open Inference Protocol."""
+    shape = PlainFailure if answer.url.path.startswith(PROTOCOL) else Failure
     try:
-        found = answer.json()
+        shape.model_validate(answer.json(), strict=True)
     except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+        return False
+    return True
 
 
 def described(tally: Tally, count: int, number: int) -> None:
@@ -239,8 +255,10 @@ def own(tally: Tally, count: int, number: int) -> None:
         path, said = BODIES[int(rng.integers(len(BODIES)))]
         for _ in range(int(rng.integers(1, 4))):
             said = damaged(said, rng) if isinstance(said, dict | list) else said
-        body = json_format.dumps(said).encode("utf-8")
-        tally.send(path, "POST", path, content=body, headers={"content-type": "application/json"})
+        headers = {"content-type": "application/json"}
+        if rng.random() < 0.1:
+            headers["origin"] = str(rng.choice(ORIGINS))
+        tally.send(path, "POST", path, content=json_format.dumps(said).encode("utf-8"), headers=headers)
 
 
 def raw(tally: Tally, rounds: int) -> None:

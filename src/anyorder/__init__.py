@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anyorder.questions.joint import OrderSpread
     from anyorder.questions.most_probable import MostProbable
     from anyorder.questions.row_answers import RowAnswers
+    from anyorder.serve.explore import explore
     from anyorder.sklearn import AnyOrderClassifier as AnyOrderClassifier
     from anyorder.sklearn import AnyOrderDensity as AnyOrderDensity
     from anyorder.sklearn import AnyOrderImputer as AnyOrderImputer
@@ -57,6 +58,7 @@ __all__ = [
     "__version__",
     "compress",
     "decompress",
+    "explore",
     "fit",
     "fit_images",
     "fit_text",
@@ -84,6 +86,7 @@ _HOMES = {
     "UserError": "errors",
     "compress": "modalities.face",
     "decompress": "modalities.face",
+    "explore": "serve.explore",
     "fit": "modalities.tables.fit",
     "fit_images": "modalities.images.fit",
     "fit_text": "modalities.texts.fit",

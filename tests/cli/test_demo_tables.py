@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from pathlib import Path
 
@@ -82,4 +84,16 @@ def test_report_is_one_file(tmp_path: Path) -> None:
     assert "<b>" not in page  # who is ahead on one split has no error
     assert page.count("<p>") == 3  # the subtitle and two paragraphs
     assert re.findall(r'(?:src|href)="([^"]{0,22})', page) == ["data:image/png;base64,"]
-    assert "http" not in re.sub(r"base64,[^\"]*", "", page)
+    assert "://" not in re.sub(r"base64,[^\"]*", "", page)
+    assert "script-src 'none'" in page
+
+
+def test_sections_share_their_script_and_no_other_may_run(tmp_path: Path) -> None:
+    text = "const end = '</script>';"
+    sections = [Section("One", script=text), Section("Two", script=text)]
+    write_report(tmp_path / "report.html", "Title", sections)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', page, flags=re.DOTALL)
+    assert script == "const end = '\\u003c/script>';"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'" in page

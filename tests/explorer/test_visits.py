@@ -12,35 +12,16 @@ import pytest
 
 from anyorder.questions.grammar import parse_question
 
-
-def percent(prob: float) -> str:
-    """As the page writes it."""
-    hundredths = 100 * prob
-    if hundredths in (0, 100):
-        return f"{hundredths:.0f}\u202f%"
-    if hundredths < 0.1:
-        return "< 0.1\u202f%"
-    return f"{hundredths:.{1 if hundredths < 9.95 or hundredths > 99 else 0}f}\u202f%"
+from on_pages import expected, percent, serious
 
 
 def shares(visit: Any, column: str, levels: list[Any]) -> dict[Any, str]:
     return {level: visit.share(column, str(level)) for level in levels}
 
 
-def expected(answer: Any) -> dict[Any, str]:
-    return {level: percent(prob) for level, prob in answer.probs().items()}
-
-
 def settled(visit: Any, count: int) -> None:
     """Wait until the cards were drawn so many times."""
     visit.until(f"performance.getEntriesByName('anyorder:cards').length >= {count}")
-
-
-def serious(page: Any) -> list[str]:
-    """What axe-core holds to be serious or worse, with where."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core comes with it")
-    found = axe.Axe().run(page).response["violations"]
-    return [f"{one['id']}: {one['nodes'][0]['html']}" for one in found if one["impact"] in ("serious", "critical")]
 
 
 def test_a_table(visit: Any, models: dict[str, Any], tmp_path: Path) -> None:
@@ -200,7 +181,7 @@ def test_rows_files_and_oddities(visit: Any, models: dict[str, Any], tmp_path: P
     page.get_by_role("tab", name="Fill").click()
     frame = models["table"].sample(6, seed=3)
     frame.loc[[1, 4], "kind"] = None
-    frame.to_csv(tmp_path / "some.csv", index=False)
+    frame.to_csv(tmp_path / "some.csv", index=False, encoding="utf-16")  # a file goes as it is; the service reads it
     page.locator("input[type=file]").set_input_files(tmp_path / "some.csv")
     page.get_by_text("cells filled in 6 rows").wait_for()
     at = page.locator("th").all_inner_texts().index("kind")

@@ -58,6 +58,51 @@ def test_a_range_is_a_truncated_gaussian() -> None:
     assert 0 < found["v1"].standard_error < 0.05
 
 
+def test_a_column_inside_its_own_range_is_a_law_and_not_draws() -> None:
+    model = gaussian_model(MEAN, COVARIANCE)
+    edges, ends = Marginals(model).axes["v0"].edges, (1.5, 2.5)
+    (alone,) = Marginals(model).of([Conditional(model, {"v0": Between(*ends)}, draws=2)])
+    inside = truncnorm(*(np.array(ends) - MEAN[0]), loc=MEAN[0])
+    assert alone["v0"].cells == pytest.approx(np.diff(inside.cdf(edges)), abs=1e-6)
+    assert alone["v0"].standard_error == 0
+    # With a second range: p(v0 | v0 in R, v1 in S) is p(v0) P(v1 in S | v0), by quadrature.
+    other = (-2.5, 0.0)
+    (both,) = Marginals(model).of([Conditional(model, {"v0": Between(*ends), "v1": Between(*other)}, draws=400)])
+    grid = np.linspace(*ends, 4001)
+    slope = COVARIANCE[1, 0] / COVARIANCE[0, 0]
+    rest = norm(MEAN[1] + slope * (grid - MEAN[0]), np.sqrt(COVARIANCE[1, 1] - slope**2))
+    density = norm.pdf(grid, MEAN[0]) * (rest.cdf(other[1]) - rest.cdf(other[0]))
+    reached = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2)])
+    expected = np.diff(np.interp(edges, grid, reached / reached[-1], left=0.0, right=1.0))
+    assert both["v0"].cells == pytest.approx(expected, abs=3 * both["v0"].standard_error)
+    assert 0 < both["v0"].standard_error < 0.05
+    # Smooth: the density rises and falls once, as the law does, where 400 draws in some cells would not.
+    within = both["v0"].cells[expected > 0.1 * expected.max()]
+    assert np.abs(within / expected[expected > 0.1 * expected.max()] - 1).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"size": Between(0, 2)},
+        {"count": Between(21, 30), "kind": OneOf("ash", "cedar")},
+        {"day": "2024-04-01..2024-08-01", "moment": "> 2024-04-01"},
+        {"grade": OneOf("a", "c"), "half": OneOf(0.0, 1.0), "flag": True},
+        {"rain": Between(0, 3), "size": "< 0 or > 1"},
+    ],
+)
+def test_ranges_of_every_kind_are_near_their_exact_answers(mixed: Any, given: dict[str, Any]) -> None:
+    known = mixed.given(given).using(draws=300)
+    (found,) = Marginals(mixed.core).of([known])
+    for name in given.keys() & found.keys():
+        one, exact = found[name], known[name]
+        if one.cells is not None:
+            edges = Marginals(mixed.core).axes[name].edges
+            assert one.cells == pytest.approx(np.diff(exact.measured_cdf(edges)).clip(min=0), abs=1e-9)
+        if one.probs:
+            assert list(one.probs.values()) == pytest.approx([float(p) for p in exact.probs().values()], abs=1e-9)
+
+
 def test_levels_by_enumeration() -> None:
     table, model = joint_table(), random_joint_model(Canonical())
     (found,) = Marginals(model).of([Conditional(model, {"a": "1"})])
@@ -90,6 +135,13 @@ def test_every_kind_is_near_its_exact_answer(mixed: Any) -> None:
             assert one.cells.sum() + one.below + one.above == pytest.approx(1, abs=1e-9)
         if name == "grade":
             assert (one.low, one.median, one.high) == tuple(exact.quantile([0.05, 0.5, 0.95]))
+
+
+def test_a_quantile_on_an_atom_is_the_atom(mixed: Any) -> None:
+    # More than 5 % of the cells are 0, and nothing lies below: the cdf reaches 5 % there, in its jump.
+    found = mixed.marginals({})["rain"]
+    assert found.probs[0.0] > 0.05 and found.below == pytest.approx(found.probs[0.0], abs=1e-9)
+    assert found.low == 0.0 == mixed["rain"].quantile(0.05)
 
 
 def same(one: Marginal, other: Marginal) -> bool:

@@ -35,6 +35,8 @@ def test_a_job_gives_what_a_fill_gives(service: Asking) -> None:
     done = until(service, identity, "done")
     assert done["done"] == done["total"] > 0
     assert service.get(f"/v1/jobs/{identity}/result").json() == service.post(FILL, TABLE).json()
+    csv = {"accept": "text/csv"}
+    assert service.get(f"/v1/jobs/{identity}/result", headers=csv).text == service.post(FILL, TABLE, headers=csv).text
     service.request("DELETE", f"/v1/jobs/{identity}")
     assert service.get(f"/v1/jobs/{identity}").status_code == 404
 
@@ -44,6 +46,23 @@ def test_a_job_that_fails_says_why(service: Asking) -> None:
     failed = until(service, identity, "failed")
     assert "oak" in failed["error"]["message"]
     assert service.get(f"/v1/jobs/{identity}/result").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("limits", "statuses"), [({"kept_seconds": 0.01}, [404, 404]), ({"results": 1}, [404, 200]), ({}, [200, 200])]
+)
+def test_results_are_kept_for_a_while(limits: dict[str, Any], statuses: list[int], models: dict[str, Any]) -> None:
+    """Not for longer than a time, and not more than so many bytes."""
+    with asked({"table": models["table"]}, limits=Limits(**limits)) as service:
+        names = []
+        for _ in range(2):
+            names.append(service.post(f"{FILL}?job=true", TABLE).json()["id"])
+            for _ in range(600):
+                if service.get("/metrics").text.count('anyorder_jobs{state="running"} 0.0'):
+                    break
+                time.sleep(0.02)
+        time.sleep(0.05)
+        assert [service.get(f"/v1/jobs/{name}").status_code for name in names] == statuses
 
 
 class Slow:

@@ -50,7 +50,12 @@ def test_sigterm_finishes_what_is_under_way() -> None:
         httpx.Client(base_url=address, timeout=60) as client,
     ):
         # One of its models is not there: the other is served all the same.
-        assert client.get("/health/ready").json()["models"] == {"table": "ready", "absent": "failed"}
+        listed = client.get("/v1/models").json()["models"]
+        assert [(one["name"], one["status"]) for one in listed] == [("table", "ready"), ("absent", "failed")]
+        assert client.get("/health/ready").status_code == 200
+        # A job for an hour, which nobody waits for: it does not keep the service.
+        rows = {"columns": ["count"], "rows": [[25]] * 90_000}
+        job = client.post("/v1/models/table/fill?job=true", json=rows).json()["id"]
         found: list[Any] = []
 
         def ask() -> None:
@@ -62,6 +67,9 @@ def test_sigterm_finishes_what_is_under_way() -> None:
         for _ in range(600):
             if "\nanyorder_waiting 1.0" in httpx.get(f"{address}metrics").text:
                 break
+        else:
+            pytest.fail("the question was never under way")
+        assert httpx.get(f"{address}v1/jobs/{job}").json()["state"] == "running"
         process.send_signal(signal.SIGTERM)
         thread.join(60)
         assert found and found[0].status_code == 200 and len(found[0].json()["rows"]) == 3000
@@ -78,6 +86,18 @@ def test_only_this_machine_unless_there_is_a_token(
     secret.write_text("too short\n", encoding="utf-8")
     assert main(["serve", MODEL, "--token-file", str(secret)]) == 2
     assert "16 ASCII characters" in capsys.readouterr().err
+
+
+def test_the_token_of_the_environment_may_end_in_a_blank(monkeypatch: pytest.MonkeyPatch) -> None:
+    from anyorder.cli.serve import _token
+
+    monkeypatch.setenv("ANYORDER_TOKEN", "a secret of some length \n")
+    assert _token(None) == "a secret of some length"
+
+
+def test_the_sample_model_does_not_take_the_place_of_another(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["serve", f"wine={FILES / TABLE}.anyorder", "--demo"]) == 2
+    assert "mine=FILE" in capsys.readouterr().err
 
 
 def test_nothing_to_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

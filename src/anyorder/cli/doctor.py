@@ -32,6 +32,7 @@ EXTRAS = {
     "images": ("PIL",),
     "signed": ("cryptography",),
     "serve": ("fastapi", "uvicorn", "prometheus_client", "pyarrow"),
+    "notebook": ("anywidget", "httpx", "fastapi", "uvicorn", "prometheus_client", "pyarrow"),
     "robotics": ("gymnasium_robotics", "mujoco", "h5py"),
 }
 """What each extra of the package is needed for, by the modules that it brings."""

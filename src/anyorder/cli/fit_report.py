@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anyorder.cli.explored import explorer_section
 from anyorder.cli.report import Picture, Section, write_report
 from anyorder.cli.sparkline import axis_of, heights
 from anyorder.errors import UserError
@@ -42,8 +43,9 @@ def write_fit_report(
     summary: Summary,
     *,
     title: str,
+    place: Path,
 ) -> None:
-    """Write the page; it fetches nothing from elsewhere."""
+    """Write the page; it fetches nothing from elsewhere. ``place`` is where the model is saved."""
     training = model.card.get("training", {})
     sections = [
         _columns(frame, model, found),
@@ -63,6 +65,7 @@ def write_fit_report(
         *_calibration(model, frame),
         _surprises(summary),
         _examples(model, summary),
+        *explorer_section(model, place.stem, file=str(place)),
         Section("Worth asking next", parts=[steps_list(summary.steps)]),
     ]
     seconds = training.get("seconds")

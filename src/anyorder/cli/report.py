@@ -1,8 +1,12 @@
-"""One self-contained HTML page: headings, text, tables and pictures, nothing fetched from elsewhere."""
+"""One self-contained HTML page: headings, text, tables and pictures, nothing fetched from elsewhere.
+
+The page's own policy says so too: a browser fetches nothing for it, and runs no scripts but those that belong to it.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import io
 from collections.abc import Mapping, Sequence
@@ -11,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from anyorder.cli.show import number
+from anyorder.explorer.module import in_script
 from anyorder.support.atomic import atomic_path
 from anyorder.support.html import Markup
 
@@ -30,6 +35,7 @@ class Picture:
 class Section:
     """A heading, then text, a table, parts that are HTML already, pictures and code, each only if given.
 
+    ``script`` is a module of JavaScript that the parts need; sections with the same one share it.
     ``table`` is one mapping per row. Nothing in it is bold: one split of one table has no error to say who is ahead.
     """
 
@@ -39,14 +45,29 @@ class Section:
     pictures: Sequence[Picture] = ()
     code: str = ""
     parts: Sequence[Markup] = ()
+    script: str = ""
 
 
 def write_report(path: Path, title: str, sections: Sequence[Section], *, subtitle: str = "") -> None:
     """Write the page; an earlier report is replaced whole or not at all."""
     body = "\n".join(_section(section) for section in sections)
-    page = _PAGE.format(title=html.escape(title), subtitle=html.escape(subtitle), style=_STYLE, body=body)
+    scripts = [in_script(text) for text in dict.fromkeys(section.script for section in sections if section.script)]
+    page = _PAGE.format(
+        title=html.escape(title),
+        subtitle=html.escape(subtitle),
+        style=_STYLE,
+        policy=_policy(scripts),
+        body="\n".join([body, *(f'<script type="module">{text}</script>' for text in scripts)]),
+    )
     with atomic_path(path) as target:
         target.write_text(page, encoding="utf-8")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What a browser may do for the page: show what is in it, and run these scripts."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii") for text in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src {allowed}"
 
 
 def _section(section: Section) -> str:
@@ -110,6 +131,10 @@ svg[viewBox] { max-width: 100%; height: auto; }
 figure { margin: 1rem 0; }
 img { max-width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; max-width: 46rem; }
+any-order-explorer { display: block; max-height: 46rem; overflow: auto; color-scheme: light;
+  border: 1px solid var(--line); border-radius: 8px; }
+any-order-explorer:not(:defined) { padding: 0 1rem; }
+@media print { any-order-explorer { max-height: none; overflow: visible; } section { break-inside: avoid-page; } }
 pre { background: #f1f4f6; border-radius: 8px; padding: .9rem 1.1rem; overflow-x: auto; font-size: .86rem; }
 """
 
@@ -117,6 +142,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>{style}</style>

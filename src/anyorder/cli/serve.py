@@ -13,6 +13,7 @@ from anyorder.errors import UserError
 
 TOKEN = "ANYORDER_TOKEN"
 MEGABYTE = 1 << 20
+SAMPLE = "wine"
 
 
 def serve(
@@ -20,11 +21,17 @@ def serve(
         list[str] | None,
         typer.Argument(metavar="MODEL...", help="model files; NAME=FILE gives one another name", show_default=False),
     ] = None,
-    host: Annotated[str, typer.Option(help="the address to listen on; another machine's needs a token")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="the address to listen on; any but this machine's own needs a token")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free")] = 8642,
     token_file: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help=f"a file with the token that clients must send; or set {TOKEN}"),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="a further name to be asked by, such as that of a proxy; may be repeated"),
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="serve a sample model, fitted in a few seconds")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="threads that answer (default: one per processor)")] = None,
@@ -38,7 +45,8 @@ def serve(
     """Answer questions over HTTP, and show a page to ask them on, until it is interrupted.
 
     Only this machine can ask, unless --host says otherwise; then every request needs the token. Ctrl-C or SIGTERM
-    ends it once what is under way is answered. A model that cannot be loaded is reported and does not stop the others.
+    ends it once whoever waits is answered; jobs are stopped, and a second signal ends it at once. A model that cannot
+    be loaded is reported and does not stop the others.
     """
     if not models and not demo:
         raise UserError("name a model file to serve, or use --demo for a sample model")
@@ -54,15 +62,25 @@ def serve(
     limits = Limits(body=most_body * MEGABYTE, rows=most_rows, draws=most_draws, seconds=most_seconds)
     options = {"workers": workers} if workers else {}
     token = _token(token_file)
-    settings = Settings(host, token, together=together, remembered=remember * MEGABYTE, limits=limits, **options)
+    settings = Settings(
+        host,
+        token,
+        together=together,
+        remembered=remember * MEGABYTE,
+        limits=limits,
+        hosts=tuple(name.lower() for name in allow_host or ()),
+        **options,
+    )
     served = Models.read(models or [])
+    if demo and SAMPLE in served.served:
+        raise UserError(f"the sample model is called {SAMPLE!r} too: name yours otherwise, as in mine=FILE")
     for one in served.served.values():
         if one.problem is not None:
             show.note(f"{one.name} cannot be loaded: {one.problem}")
     if models and not demo and not any(one.model is not None for one in served.served.values()):
         raise UserError("none of the models could be loaded")
     if demo:
-        served.served.setdefault("wine", Served("wine", demo_model()))
+        served.served[SAMPLE] = Served(SAMPLE, demo_model())
 
     def begun(address: str) -> None:
         typer.echo(f"serving {', '.join(served.served)} at {address} (Ctrl-C ends it)")
@@ -78,7 +96,7 @@ def serve(
 def _token(file: Path | None) -> str | None:
     """The secret that clients must send: of the file, or of the environment."""
     if file is None:
-        return os.environ.get(TOKEN) or None
+        return os.environ.get(TOKEN, "").strip() or None
     if not file.is_file():
         raise UserError(f"no such file: {str(file)!r}; --token-file names a file that holds the token")
     return file.read_text(encoding="utf-8").strip()

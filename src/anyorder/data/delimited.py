@@ -25,6 +25,7 @@ from anyorder.data.readings import are_lists
 from anyorder.data.said import Said
 from anyorder.data.table_text import Numbers, Say, Source, TableText
 from anyorder.errors import UserError
+from anyorder.support.advance import checked
 from anyorder.variables.cells import CODE, LEADING_ZERO, NUMBER, Series, all_match, any_match, missing_cells
 
 ALWAYS_MISSING = ("nan", "NaN", "NAN", "<NA>", "NaT", "NULL", "null", "#N/A")
@@ -97,6 +98,7 @@ def _columns(text: TableText, rows: int, seen: _Seen, width: int, parsed: Number
     try:
         for piece in text.pieces(rows, numbers=parsed):
             for index, (reading, parts) in enumerate(zip(seen.readings[:width], columns, strict=True)):
+                checked()
                 parts.append(reading.read(piece.iloc[:, index]))
     except (ValueError, OverflowError) as error:
         if isinstance(error, UserError):
@@ -146,6 +148,7 @@ def _seen_in(text: TableText, rows: int, marks: Sequence[str]) -> _Seen:
         if telling is not None and text.headers:
             alike += int((piece.iloc[:, telling] == text.headers[0][telling]).sum())
         for index, reading in enumerate(seen.readings):
+            checked()
             reading.see(piece.iloc[:, index])
     seen.names_as_cells = bool(seen.headers and alike)
     if any(reading.plain.float and not reading.grouped.found for reading in readings):  # points before fractions

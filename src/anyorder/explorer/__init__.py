@@ -1,1 +1,1 @@
-"""The page that ``anyorder serve`` gives at ``/``: files that are served as they are."""
+"""The page to click on: files that ``anyorder serve`` gives as they are, and one module of them for other places."""

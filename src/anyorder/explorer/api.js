@@ -1,25 +1,27 @@
-// How the explorer asks: a function ask(path, body, options). Here over HTTP; in a notebook over the widget's messages.
+// How the explorer asks: a function ask(path, body, options). Here over HTTP; messages.js and drawn.js have two others.
+//
+// `ask.able` lists what can be asked of it (the last part of a path) where that is not everything; the rest is not offered.
 
 /** What the service says went wrong: its message, and `at`, the character of a typed text. */
 export class Failure extends Error {
   constructor(facts, status) {
     super(facts.message);
-    Object.assign(this, { at: facts.at ?? null, where: facts.where ?? null, kind: facts.kind ?? null, status });
+    Object.assign(this, { name: "Failure", at: facts.at ?? null, where: facts.where ?? null, kind: facts.kind ?? null, status });
   }
 }
 
 /**
- * An `ask` over HTTP. `path` is relative to /v1/; without a body it is a GET, a string goes as it is, the rest as JSON.
+ * An `ask` over HTTP. `path` is relative to v1/; without a body it is a GET, a string or the bytes of a file go as they are, the rest as JSON.
  * `tokens.read()` gives the token of a guarded service; `tokens.wanted()` is awaited once one is missing or wrong.
  */
-export function overHttp(base = new URL("/v1/", location.href), tokens = null) {
+export function overHttp(base = new URL("v1/", location.href), tokens = null) {
   return async function ask(path, body = null, { signal, type = "application/json", method, accept } = {}) {
     for (;;) {
       const headers = { Accept: accept ?? "application/json" };
       const token = tokens?.read();
       if (token) headers.Authorization = `Bearer ${token}`;
       if (body !== null) headers["Content-Type"] = type;
-      const content = body === null || typeof body === "string" ? body : JSON.stringify(body);
+      const content = body === null || typeof body === "string" || body instanceof ArrayBuffer ? body : JSON.stringify(body);
       let response;
       try {
         response = await fetch(new URL(path, base), {

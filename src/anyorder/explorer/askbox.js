@@ -124,7 +124,9 @@ export class AskBox {
     }
     const box = h("div", { class: "failure", role: "alert" }, error.message);
     if (at < 0 || at === null) return box;
-    const shown = h("pre", {}, question.slice(0, at), h("mark", {}, question.slice(at, at + length) || "\u2007"), question.slice(at + length));
+    const letters = error.at === null ? question.split("") : Array.from(question); // the service counts characters, not UTF-16 units
+    const part = (from, to) => letters.slice(from, to).join("");
+    const shown = h("pre", {}, part(0, at), h("mark", {}, part(at, at + length) || "\u2007"), part(at + length));
     return h("div", {}, shown, box);
   }
 

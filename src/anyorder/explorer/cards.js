@@ -7,7 +7,7 @@ import { described, percent, said, title, typed } from "./words.js";
 const KINDS = { continuous: "number", integer: "whole number", spiked: "number", atoms: "number", boolean: "yes or no", categorical: "category", ordinal: "ordered", datetime: "time" };
 
 export class Card {
-  /** `actions`: say(name, statement or null), pin(name), target(name), cost(name, number or null). */
+  /** `actions`: say(name, statement or null), pin(name), target(name), cost(name, number or null); aims(), whether there are targets. */
   constructor(column, actions) {
     this.column = column;
     const { name } = column, tell = (statement) => actions.say(name, statement);
@@ -19,7 +19,7 @@ export class Card {
     const button = (what, path, label) => h("button", { type: "button", class: `mini ${what}`, "aria-pressed": "false", title: label, "aria-label": `${label}: ${name}`, onclick: () => actions[what](name) }, icon(path));
     this.pin = button("pin", ICONS.pin, "pin to the front");
     this.target = button("target", ICONS.target, "make it the target");
-    if (column.context) this.target.hidden = true;
+    if (column.context || !actions.aims()) this.target.hidden = true;
     this.condition = h("p", { class: "condition" });
     this.answer = h("strong");
     this.about = h("span", { class: "about" });

@@ -167,7 +167,8 @@ export class LevelBars {
     const chosen = this.chosen ?? [], there = chosen.some((one) => same(one, level));
     let next = more ? (there ? chosen.filter((one) => !same(one, level)) : [...chosen, level]) : there && chosen.length === 1 ? [] : [level];
     next = this.rows.map((row) => row.level).filter((one) => next.some((other) => same(one, other)));
-    this.onsay(!next.length || next.length === this.rows.length ? null : next.length === 1 ? { value: next[0] } : { one_of: next });
+    const all = next.length === this.column.levels.length; // says nothing; all atoms do: that it is one of them
+    this.onsay(!next.length || all ? null : next.length === 1 ? { value: next[0] } : { one_of: next });
   }
 
   draw(before, after, statement) {

@@ -32,7 +32,6 @@ export class Chips {
 
   /** The evidence's own probability; a warning where the training rows never came near. */
   judge(evidence, notes) {
-    this.likely.classList.remove("waiting");
     let words = "";
     if (evidence?.log_prob && evidence.log_prob.value === null) words = "The model holds these conditions to be impossible together.";
     else if (evidence?.log_prob) {
@@ -42,11 +41,17 @@ export class Chips {
       if (evidence.density === false) words += value > -0.01 ? ", all but certain" : `, about 1 row in ${oneIn(Math.exp(-value))}`;
       else if (typeof evidence.rarity === "number") words += evidence.rarity < RARE ? ", less likely than nearly all rows" : `, likelier than ${Math.round(100 * evidence.rarity)}\u202f% of the rows that the model draws`;
     }
-    say(this.likely, words);
     const far = evidence && evidence.rarity !== null && evidence.rarity < RARE && !notes.length;
     const all = far ? ["The rows that the model learned from never came near this combination: what follows from it is extrapolated."] : [...new Set(notes)];
-    say(this.warning, all.join(" "));
-    this.warning.hidden = !all.length;
+    this.tell(words, all);
+  }
+
+  /** A sentence on the conditions, and warnings. */
+  tell(words, warnings) {
+    this.likely.classList.remove("waiting");
+    say(this.likely, words);
+    say(this.warning, warnings.join(" "));
+    this.warning.hidden = !warnings.length;
   }
 }
 

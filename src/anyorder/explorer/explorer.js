@@ -1,6 +1,8 @@
 // <any-order-explorer>: every column is a card; what is said of one moves all others.
 //
-// The element is told how to ask (`element.ask = ask`, see api.js) and does not know who answers: a service or a notebook.
+// The element is told how to ask (`element.ask = ask`, see api.js) and does not know who answers: a service, a notebook, or
+// rows that a report brings along. With the attribute `linked` the page is its own, and its address holds what was said;
+// without it `element.say({given, target})` and the event "said" are how others tell and hear what is known.
 
 import { Failure, onlyLatest } from "./api.js";
 import { AskBox } from "./askbox.js";
@@ -12,7 +14,7 @@ import { State } from "./state.js";
 import { style } from "./style.js";
 import { AnomaliesPanel, FillPanel, RowsPanel } from "./tables.js";
 import { TextPanel } from "./texts.js";
-import { asCommand, asPython, moved, sent, title } from "./words.js";
+import { asCommand, asPython, heard, moved, same, sent, title } from "./words.js";
 
 const A_PAUSE = 350; // milliseconds without a click before the slower questions are asked
 const TABS = { explore: "Explore", rows: "Rows", fill: "Fill", anomalies: "Anomalies" };
@@ -28,20 +30,41 @@ export class AnyOrderExplorer extends HTMLElement {
   #cards = new Map();
   #after = {};
   #gains = new Map();
+  #beginning = {};
 
   constructor() {
     super();
     this.attachShadow({ mode: "open" }).adoptedStyleSheets = [sheet];
-    this.#build();
     this.#state.addEventListener("change", ({ detail }) => this.#changed(detail.before, detail.now));
   }
 
-  /** How to ask: `async (path, body, options) => answer`. Setting it begins. */
+  /** How to ask: `async (path, body, options) => answer`. Setting it begins; the element must be on a page by then. */
   set ask(ask) {
     this.#ask = ask;
     this.#begin();
   }
   get ask() { return this.#ask; }
+
+  /** What is known, said from outside: any of `model`, `given`, `target`. */
+  say(said) {
+    if (!this.#columns.length) Object.assign(this.#beginning, said);
+    else {
+      const now = { ...this.#now, given: sent(this.#now.given) };
+      const change = Object.fromEntries(Object.entries(said).filter(([name, value]) => !same(now[name], value)));
+      if (!Object.keys(change).length) return;
+      if (change.given) change.given = this.#read(change.given);
+      if ("target" in change) change.sort = this.#order(change.target);
+      this.#state.set(change);
+    }
+  }
+
+  /** A sentence for the visitor that is no failure; "" takes it away. */
+  tell(words) {
+    this.notice.hidden = !words;
+    say(this.notice, words);
+  }
+
+  #able(what) { return this.#ask.able?.includes(what) ?? true; }
 
   get #linked() { return this.hasAttribute("linked"); }
 
@@ -55,25 +78,29 @@ export class AnyOrderExplorer extends HTMLElement {
     this.redo = button("redo (Ctrl Shift Z)", ICONS.redo, () => this.#state.redo());
     const copy = (label, text) => h("button", { type: "button", class: "quiet-button", onclick: () => this.#copy(text()) }, label);
     this.copies = h("div", { class: "group" },
-      copy("copy as Python", () => asPython(this.#now.model, this.#now.given, this.#interesting(), this.#columns)),
-      copy("copy as command", () => asCommand(this.#now.model, this.#now.given, this.#interesting())));
+      copy("copy as Python", () => asPython(this.hasAttribute("in-python") ? null : this.#now.model, this.#now.given, this.#interesting(), this.#columns)),
+      this.command = copy("copy as command", () => asCommand(this.#now.model, this.#now.given, this.#interesting())));
     this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "views" }, ...Object.entries(TABS).map(([tab, label]) =>
       h("button", { type: "button", role: "tab", id: `tab-${tab}`, "data-tab": tab, "aria-controls": "panel", onclick: () => this.#state.set({ tab }) }, label)));
     this.tabs.addEventListener("keydown", (event) => this.#walkTabs(event));
     this.live = h("p", { class: "sr", "aria-live": "polite" });
+    this.notice = h("p", { class: "notice", role: "status", hidden: true });
     this.failure = h("p", { class: "failure", role: "alert", hidden: true });
-    this.panel = h("main", { class: "panel", id: "panel" });
+    this.panel = h(this.#linked ? "main" : "div", { class: "panel", id: "panel" }); // a page has one main part
     this.shadowRoot.append(h("div", { class: "frame" },
-      h("header", { class: "top" }, h("h1", { class: "brand" }, "anyorder", this.name), this.picker, h("span", { class: "spacer" }),
+      h("header", { class: "top" }, h(this.#linked ? "h1" : "p", { class: "brand" }, "anyorder", this.name), this.picker, h("span", { class: "spacer" }),
         this.history = h("div", { class: "group" }, this.undo, this.redo), this.copies),
-      this.tabs, this.failure, this.live, this.panel));
+      this.tabs, this.notice, this.failure, this.live, this.panel));
     this.#buildExplore();
   }
 
   /** Ctrl Z works on the whole page where the page is ours; in a notebook only inside of the element. */
   connectedCallback() {
+    if (!this.panel) this.#build();
     this.listening = new AbortController();
-    (this.#linked ? document : this).addEventListener("keydown", (event) => this.#shortcut(event), { signal: this.listening.signal });
+    const { signal } = this.listening;
+    (this.#linked ? document : this).addEventListener("keydown", (event) => this.#shortcut(event), { signal });
+    addEventListener("beforeprint", () => { for (const card of this.#cards.values()) card.see(true); }, { signal });
   }
 
   disconnectedCallback() { this.listening.abort(); }
@@ -85,6 +112,7 @@ export class AnyOrderExplorer extends HTMLElement {
       pin: (name) => this.#state.set({ pins: this.#now.pins.includes(name) ? this.#now.pins.filter((one) => one !== name) : [...this.#now.pins, name] }),
       cost: (name, cost) => { const { [name]: _, ...rest } = this.#now.costs; this.#state.set({ costs: cost ? { ...rest, [name]: cost } : rest }); },
       target: (name) => this.#aim(this.#now.target === name ? null : name),
+      aims: () => this.#able("next"),
     };
     this.actions = actions;
     this.chips = new Chips(actions);
@@ -93,10 +121,11 @@ export class AnyOrderExplorer extends HTMLElement {
     this.sort = h("select", { onchange: () => this.#state.set({ sort: this.sort.value }) },
       h("option", { value: "table" }, "as in the table"), h("option", { value: "changed" }, "most changed"), h("option", { value: "tells" }, "tells most of target"));
     this.target = h("select", { onchange: () => this.#aim(this.target.value || null) });
+    this.aim = h("label", {}, "target", this.target);
     this.grid = h("div", { class: "cards" });
     this.empty = h("p", { class: "empty", hidden: true }, "No column has this in its name.");
     this.explore = h("div", {}, this.chips.element, this.askBox.element,
-      h("div", { class: "tools" }, this.search, h("label", {}, "order", this.sort), h("label", {}, "target", this.target),
+      h("div", { class: "tools" }, this.search, h("label", {}, "order", this.sort), this.aim,
         h("div", { class: "legend", "aria-hidden": "true" }, h("span", {}, "before"), h("span", { class: "now" }, "given the conditions"), h("span", { class: "held" }, "said"))),
       h("h2", { class: "sr" }, "columns"), this.grid, this.empty);
     // Cards far below are drawn once they come near: a hundred columns cost no more than a screenful.
@@ -131,7 +160,7 @@ export class AnyOrderExplorer extends HTMLElement {
     } catch (error) {
       return this.#fail(error);
     }
-    const said = this.#linked ? State.read(location.hash) : {};
+    const said = this.#linked ? State.read(location.hash) : { ...this.#beginning, sort: this.#order(this.#beginning.target) };
     const ready = this.#models.filter((one) => one.status === "ready");
     this.picker.replaceChildren(...this.#models.map((one) => h("option", { value: one.name, disabled: one.status !== "ready" }, one.status === "ready" ? one.name : `${one.name} (cannot be loaded)`)));
     this.picker.hidden = this.#models.length < 2;
@@ -144,6 +173,7 @@ export class AnyOrderExplorer extends HTMLElement {
 
   async #changed(before, now) {
     if (this.#linked) history.replaceState(null, "", `#${this.#state.hash}`);
+    if (this.#columns.length) this.#publish();
     this.undo.disabled = !this.#state.canUndo;
     this.redo.disabled = !this.#state.canRedo;
     if (before.model !== now.model || (now.model && this.loaded !== now.model)) return this.#load();
@@ -162,7 +192,12 @@ export class AnyOrderExplorer extends HTMLElement {
     say(this.name, this.#models.length < 2 ? model.name : "");
     this.#columns = [];
     const table = model.modality === "table";
-    for (const part of [this.tabs, this.copies, this.history]) part.hidden = !table;
+    for (const part of [this.copies, this.history]) part.hidden = !table;
+    for (const [tab, what] of [["rows", "sample"], ["fill", "fill"], ["anomalies", "anomalies"]]) this.tabs.querySelector(`#tab-${tab}`).hidden = !this.#able(what);
+    this.tabs.hidden = !table;
+    this.askBox.element.hidden = !this.#able("ask");
+    this.aim.hidden = this.sort.options[2].hidden = !this.#able("next");
+    this.command.hidden = this.hasAttribute("in-python");
     if (table) {
       try {
         const schema = await this.#ask(this.#path("schema"), null, { signal: this.#latest("schema") });
@@ -186,8 +221,8 @@ export class AnyOrderExplorer extends HTMLElement {
     this.panels = { explore: this, rows: new RowsPanel(tables, schema.columns, () => sent(this.#now.given), fail), fill: new FillPanel(tables, this.#ask, schema.columns, fail), anomalies: new AnomaliesPanel(tables, schema.columns, fail) };
     // A link may be older than the model: what is said of columns that are gone is dropped.
     const there = (name) => this.#cards.has(name), { given, target, pins } = this.#now;
-    this.#now.given = Object.fromEntries(Object.entries(given).filter(([name]) => there(name)));
-    this.#now.target = there(target) ? target : null;
+    this.#now.given = this.#read(given);
+    this.#now.target = there(target) && this.#able("next") ? target : null;
     this.#now.pins = pins.filter(there);
     this.#now.tab = this.#now.tab in TABS ? this.#now.tab : "explore";
     this.#after = {};
@@ -197,6 +232,18 @@ export class AnyOrderExplorer extends HTMLElement {
     this.#draw();
     this.#update();
     if (this.#now.question) this.askBox.show(this.#now.question);
+    this.#publish();
+  }
+
+  /** What is known, as others said it, in the words of this page; what is said of columns that are not there is left out. */
+  #read(given) {
+    return Object.fromEntries(Object.entries(given).filter(([name]) => this.#cards.has(name)).map(([name, statement]) => [name, heard(this.#cards.get(name).column, statement)]).filter(([, statement]) => statement !== null));
+  }
+
+  /** Tell whoever listens what is known now. */
+  #publish() {
+    const { model, given, target } = this.#now;
+    this.dispatchEvent(new CustomEvent("said", { detail: { model, given: sent(given), target } }));
   }
 
   #showTab() {
@@ -232,9 +279,12 @@ export class AnyOrderExplorer extends HTMLElement {
       this.#after = answer.columns;
       this.#draw(began);
       this.#summary(answer.given);
+      if (answer.basis) this.chips.tell(answer.basis, answer.notes);
       this.#later();
     } catch (error) {
-      if (error.name !== "AbortError") this.#fail(error);
+      if (error.name === "AbortError") return null;
+      this.chips.tell("", []);
+      this.#fail(error);
     }
     return null;
   }
@@ -247,7 +297,7 @@ export class AnyOrderExplorer extends HTMLElement {
 
   async #judge() {
     const { given } = this.#now;
-    if (!Object.keys(given).length) return;
+    if (!Object.keys(given).length || !this.#able("evidence")) return;
     try {
       const found = await this.#ask(this.#path("evidence"), { given: sent(given), rarity: true }, { signal: this.#latest("evidence") });
       const exact = Object.entries(given).some(([name, statement]) => {
@@ -261,7 +311,13 @@ export class AnyOrderExplorer extends HTMLElement {
   }
 
   #aim(target) {
-    this.#state.set({ target, sort: target ? "tells" : this.#now.sort === "tells" ? "table" : this.#now.sort });
+    this.#state.set({ target, sort: this.#order(target) });
+  }
+
+  /** With a target the cards stand by what they tell about it. */
+  #order(target) {
+    if (target) return "tells";
+    return this.#now.sort === "tells" ? "table" : this.#now.sort;
   }
 
   /** What each column would tell about the target. */
@@ -369,7 +425,8 @@ export class AnyOrderExplorer extends HTMLElement {
     if (error?.name === "AbortError") return;
     this.failure.hidden = !error;
     say(this.failure, error ? error.message : "");
-    if (error && !(error instanceof Failure)) throw error;
+    // By its name: on a page with several of these elements each may have come with a class of its own.
+    if (error && error.name !== "Failure") throw error;
   }
 }
 

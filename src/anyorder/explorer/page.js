@@ -22,4 +22,4 @@ const tokens = {
   wanted: () => (asking ??= askForToken().finally(() => { asking = null; })),
 };
 
-document.querySelector("any-order-explorer").ask = overHttp(new URL("/v1/", location.href), tokens);
+document.querySelector("any-order-explorer").ask = overHttp(new URL("v1/", location.href), tokens);

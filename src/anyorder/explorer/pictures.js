@@ -52,6 +52,7 @@ export class PicturePanel {
 
   #fill() {
     return this.#do(async () => {
+      if (!this.#picture) return;
       const { pictures } = await this.ask("pictures/fill", { picture: this.#picture, known: this.#known, draws: DRAWS, steps: 16 });
       this.out.replaceChildren(...pictures.map((one, k) => {
         const canvas = h("canvas", { role: "img", "aria-label": `draw ${k + 1}` });
@@ -61,7 +62,7 @@ export class PicturePanel {
     });
   }
 
-  #show() { this.#paint(this.canvas, this.#picture, this.#known, SIDE); }
+  #show() { if (this.#picture) this.#paint(this.canvas, this.#picture, this.#known, SIDE); }
 
   #paint(canvas, picture, known, side) {
     const [height, width] = this.model.shape, image = new ImageData(width, height), most = this.model.levels - 1 || 1;

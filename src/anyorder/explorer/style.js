@@ -34,7 +34,7 @@ h1, h2, h3, p, ul { margin: 0; padding: 0; }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .icon { width: 18px; height: 18px; fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linecap: round; stroke-linejoin: round; display: block; }
 
-.frame { max-width: 2400px; margin: 0 auto; padding: 0 clamp(12px, 2.5vw, 40px) 48px; }
+.frame { container-type: inline-size; max-width: 2400px; margin: 0 auto; padding: 0 clamp(12px, 2.5vw, 40px) 48px; }
 .top { display: flex; flex-wrap: wrap; align-items: center; gap: 10px 18px; padding: 16px 0 12px; }
 .brand { font-size: 19px; font-weight: 650; letter-spacing: -0.01em; }
 .brand small { font-weight: 400; color: var(--muted); font-size: 15px; margin-left: 8px; }
@@ -66,6 +66,7 @@ select { padding-right: 6px; max-width: 100%; }
 .likely { color: var(--muted); font-size: 14px; padding-top: 6px; min-height: 27px; }
 .likely:empty { display: none; }
 .likely.waiting { opacity: 0.45; }
+.notice { color: var(--muted); padding-bottom: 8px; }
 .warning, .failure { background: var(--warn-soft); color: var(--warn); border-radius: 8px; padding: 8px 12px; margin-top: 8px; }
 
 .tools { display: flex; flex-wrap: wrap; gap: 10px 14px; align-items: center; padding: 4px 0 16px; }
@@ -131,7 +132,8 @@ select { padding-right: 6px; max-width: 100%; }
 .card form { margin-top: auto; display: flex; gap: 8px; }
 .card input { flex: 1; min-width: 0; border: 0; border-bottom: 1px solid var(--line); background: none; padding: 5px 2px; font-size: 14px; border-radius: 0; }
 .card input::placeholder, .field::placeholder, textarea::placeholder { color: var(--muted); opacity: 1; }
-@media (max-width: 480px) { .legend { display: none; } .words { min-height: 0; } .known { max-height: 40vh; overflow: auto; } .tools .search { flex: 1 1 100%; } }
+@container (max-width: 480px) { .legend { display: none; } .words { min-height: 0; } .known { max-height: 40vh; overflow: auto; } .tools .search { flex: 1 1 100%; } }
+@media print { .tools, .ask, .tabs, .group, .mini, .more, .hint, .card form { display: none !important; } .known { position: static; } .card { break-inside: avoid; } }
 @media (min-width: 2600px) { :host { font-size: 18px; } .frame { max-width: 3600px; } .cards { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); } }
 
 .ask { position: relative; padding: 0 0 14px; }

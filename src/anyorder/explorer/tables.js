@@ -1,5 +1,6 @@
 // The tabs that show tables: rows drawn under the conditions, a file filled in, a file searched for oddities.
 
+import { onlyLatest } from "./api.js";
 import { h, say } from "./dom.js";
 import { percent, title } from "./words.js";
 
@@ -24,7 +25,7 @@ function table(columns, rows, mark = () => {}) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "table" }, h("table", {}, h("thead", {}, head), h("tbody", {}, ...body)));
 }
 
-function asCsv(columns, rows) {
+export function asCsv(columns, rows) {
   const text = (value) => { const shown = value === null ? "" : String(value); return /[",\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown; };
   return [columns, ...rows].map((row) => row.map(text).join(",")).join("\n") + "\n";
 }
@@ -40,6 +41,7 @@ const button = (label, act, kind = "") => h("button", { type: "button", class: `
 /** Rows drawn jointly: what the world looks like where the conditions hold. */
 export class RowsPanel {
   #seed = 0;
+  #latest = onlyLatest();
   #drawn = null;
 
   constructor(ask, columns, given, fail) {
@@ -47,7 +49,7 @@ export class RowsPanel {
     this.words = h("p");
     this.out = h("div");
     this.element = h("section", { class: "tab", "aria-label": "rows" }, this.words,
-      h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button("Download 1000 as CSV", () => this.#download())), this.out);
+      h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button("Download up to 1000 as CSV", () => this.#download())), this.out);
   }
 
   stale() {
@@ -62,11 +64,12 @@ export class RowsPanel {
   async #draw() {
     const given = this.given();
     try {
-      const answer = this.#drawn = await this.ask("sample", { given, count: 50, seed: this.#seed });
+      const answer = this.#drawn = await this.ask("sample", { given, count: 50, seed: this.#seed }, { signal: this.#latest("rows") });
       const known = Object.keys(given);
-      say(this.words, known.length ? `50 rows that the model draws where the conditions hold (${known.map(title).join(", ")}): each is a whole, with all columns in keeping with each other.` : "50 rows as the model draws them. Say something on the first tab, and they follow it.");
+      const count = `${answer.rows.length} rows`;
+      say(this.words, known.length ? `${count} that the model draws where the conditions hold (${known.map(title).join(", ")}): each is a whole, with all columns in keeping with each other.` : `${count} as the model draws them. Say something on the first tab, and they follow it.`);
       this.out.replaceChildren(table(answer.columns, answer.rows, (_, column, td) => { if (known.includes(column)) td.classList.add("held"); }));
-    } catch (error) { this.fail(error); }
+    } catch (error) { if (error.name !== "AbortError") this.fail(error); }
   }
 
   async #download() {
@@ -76,9 +79,9 @@ export class RowsPanel {
   }
 }
 
-/** A place to drop a CSV; `take(text, name)` gets it, `example()` makes one. */
+/** A place to drop a CSV; `take(bytes, name)` gets it as it is, in whatever encoding, `example()` makes one. */
 function dropZone(words, take, example) {
-  const file = h("input", { type: "file", accept: ".csv,text/csv", hidden: true, onchange: async () => { const one = file.files[0]; if (one) take(await one.text(), one.name); file.value = ""; } });
+  const file = h("input", { type: "file", accept: ".csv,text/csv", hidden: true, onchange: async () => { const one = file.files[0]; if (one) take(await one.arrayBuffer(), one.name); file.value = ""; } });
   const zone = h("div", { class: "drop" }, words, " ", button("choose a file", () => file.click()), " ", button("take an example", example), file);
   zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
   zone.addEventListener("dragleave", () => zone.classList.remove("over"));
@@ -86,7 +89,7 @@ function dropZone(words, take, example) {
     event.preventDefault();
     zone.classList.remove("over");
     const one = event.dataTransfer.files[0];
-    if (one) take(await one.text(), one.name);
+    if (one) take(await one.arrayBuffer(), one.name);
   });
   return zone;
 }
@@ -103,7 +106,7 @@ export class FillPanel {
     this.out = h("div");
     this.element = h("section", { class: "tab", "aria-label": "fill" },
       h("p", {}, "Drop a CSV with columns of this model. Its empty cells come back filled; the deeper the colour, the less sure the model is. What is known stays as it is. The file goes to this service alone."),
-      dropZone("Drop a CSV here, or", (text, name) => this.#fill(text, name), () => this.#example()), this.status, this.actions, this.out);
+      dropZone("Drop a CSV here, or", (file, name) => this.#fill(file, name), () => this.#example()), this.status, this.actions, this.out);
   }
 
   async #example() {
@@ -113,16 +116,17 @@ export class FillPanel {
     } catch (error) { this.fail(error); }
   }
 
-  async #fill(text, name) {
+  async #fill(file, name) {
     this.fail(null);
     this.out.replaceChildren();
+    this.#forget();
     try {
-      const job = await this.ask("fill?job=true&uncertainty=true&unseen=missing", text, { type: "text/csv" });
+      const job = this.job = await this.ask("fill?job=true&uncertainty=true&unseen=missing", file, { type: "text/csv" });
       const done = await this.#wait(job, name);
       if (!done) return;
       const answer = await this.root(`jobs/${job.id}/result`), cells = new Map((answer.filled ?? []).map((one) => [`${one.row}\n${one.column}`, one]));
       say(this.status, `${name}: ${cells.size} cells filled in ${answer.rows.length} rows.${answer.rows.length > SHOWN ? ` The first ${SHOWN} are shown.` : ""} ${(answer.notes ?? []).join(" ")}`);
-      const download = async () => { try { save(await this.ask("fill?unseen=missing", text, { type: "text/csv", accept: "text/csv" }), name.replace(/(\.csv)?$/i, "-filled.csv")); } catch (error) { this.fail(error); } };
+      const download = async () => { try { save(await this.root(`jobs/${job.id}/result`, null, { accept: "text/csv" }), name.replace(/(\.csv)?$/i, "-filled.csv")); } catch (error) { this.fail(error); } };
       this.actions.replaceChildren(button("Download as CSV", download, "primary"));
       this.out.replaceChildren(table(answer.columns, answer.rows, (row, column, td) => {
         const one = cells.get(`${row}\n${column}`);
@@ -139,12 +143,20 @@ export class FillPanel {
     }
   }
 
-  /** Whether the job came to its end; it can be cancelled while it runs. */
+  /** The service need not keep the file of before, nor go on with it. */
+  #forget() {
+    if (this.job) this.root(`jobs/${this.job.id}`, null, { method: "DELETE" }).catch(() => {}); // it may have forgotten it itself
+    this.job = null;
+  }
+
+  /** Whether the job came to its end; it can be cancelled while it runs, and another file takes its place. */
   async #wait(job, name) {
     const bar = h("progress", { "aria-label": "progress" });
     this.actions.replaceChildren(bar, button("Cancel", () => this.root(`jobs/${job.id}`, null, { method: "DELETE" })));
     for (;;) {
+      if (this.job !== job) return false;
       const at = await this.root(`jobs/${job.id}`);
+      if (this.job !== job) return false;
       if (at.total) [bar.max, bar.value] = [at.total, at.done];
       say(this.status, `${name}: ${at.total ? `${at.done} of ${at.total} rows` : at.state}`);
       if (at.state === "done") return true;
@@ -164,7 +176,7 @@ export class AnomaliesPanel {
     this.out = h("div");
     this.element = h("section", { class: "tab", "aria-label": "anomalies" },
       h("p", {}, "Drop a CSV: the cells that fit least to the rest of their row come first, each with what the model expected in its place."),
-      dropZone("Drop a CSV here, or", (text, name) => this.#find(text, name), () => this.#example()),
+      dropZone("Drop a CSV here, or", (file, name) => this.#find(file, name), () => this.#example()),
       h("div", { class: "actions" }, h("label", {}, "look for ", this.rows)), this.status, this.out);
   }
 
@@ -179,13 +191,13 @@ export class AnomaliesPanel {
     } catch (error) { this.fail(error); }
   }
 
-  async #find(text, name) {
+  async #find(file, name) {
     this.fail(null);
-    this.last = [text, name];
+    this.last = [file, name];
     const whole = this.rows.value === "true";
     say(this.status, `${name}: looking …`);
     try {
-      const answer = await this.ask(`anomalies?top=30&unseen=missing&rows=${whole}`, text, { type: "text/csv" });
+      const answer = await this.ask(`anomalies?top=30&unseen=missing&rows=${whole}`, file, { type: "text/csv" });
       say(this.status, `${name}: the ${answer.anomalies.length} most surprising ${whole ? "rows" : "cells"} of ${answer.rows} rows. ${(answer.notes ?? []).join(" ")}`);
       const odd = (p) => `${percent(p)} ${whole ? "of rows are" : "of values would be"} as odd`;
       const head = whole ? ["row", "why"] : ["row", "column", "value", "expected", "why"];

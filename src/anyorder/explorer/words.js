@@ -59,6 +59,13 @@ export function sent(given) {
   }));
 }
 
+/** The other way: what others said, in the words of this page, where a level is marked as one and numbers are numbers. */
+export function heard(column, statement) {
+  if (is_object(statement)) return statement;
+  if (column.levels.some((one) => same(one.level, statement))) return { value: statement };
+  return typeof statement === "string" ? typed(column, statement) : statement;
+}
+
 /** What was typed into a card: numbers and ranges of numbers as such, so that the chart can show them; else the text. */
 export function typed(column, text) {
   const trimmed = text.trim();
@@ -131,10 +138,10 @@ function inPython(statement) {
   return `ao.Between(${end(statement.low)}, ${end(statement.high)}${open})`;
 }
 
-/** The same question in Python. */
+/** The same question in Python; without a name the model is there already. */
 export function asPython(model, given, asked, columns) {
   const known = Object.entries(given).map(([name, statement]) => `    ${JSON.stringify(name)}: ${inPython(statement)},`);
-  const lines = ["import anyorder as ao", "", `model = ao.load(${JSON.stringify(`${model}.anyorder`)})`];
+  const lines = ["import anyorder as ao", "", ...(model === null ? [] : [`model = ao.load(${JSON.stringify(`${model}.anyorder`)})`])];
   lines.push(known.length ? `known = model.given({\n${known.join("\n")}\n})` : "known = model.given()");
   for (const name of asked) {
     const levels = columns.find((column) => column.name === name)?.levels.length;
@@ -156,8 +163,15 @@ export function moved(before, after) {
 
 const probOf = (marginal, level) => marginal.probs.find((one) => same(one.level, level))?.prob ?? 0;
 
-/** An axis value as a number to draw by: times are days since 1970. */
-export const onAxis = (value) => (typeof value === "number" ? value : Date.parse(value) / 864e5);
+/** An axis value as a number to draw by: times are days since 1970, and those without a zone are not taken for local ones. */
+export function onAxis(value) {
+  if (typeof value === "number") return value;
+  const text = String(value).trim().replace(" ", "T");
+  return Date.parse(/T/.test(text) && !/(Z|[+-]\d\d:?\d\d)$/.test(text) ? `${text}Z` : text) / 864e5;
+}
+
+/** Below this two marginals are called the same: what draws differ by, by chance, is no change. */
+const hardly = (after) => Math.max(0.02, after.chance ?? 0);
 
 /** The answer in words: what is most probable or the mean, the interval, and what the conditions changed. */
 export function described(column, before, after) {
@@ -169,13 +183,14 @@ export function described(column, before, after) {
     return { answer, about: now.written.mean ? "on average" : "in the middle", range, change: change_of_number(before, after) };
   }
   const best = now.best ?? now.probs.reduce((a, b) => (b.prob > a.prob ? b : a)).level;
-  const share = percent(probOf(now, best));
+  const doubt = now.standard_error >= 0.005 ? ` ± ${Math.round(100 * now.standard_error)}` : "";
+  const share = percent(probOf(now, best)) + doubt;
   return { answer: written(column, best), about: share, range: "most probable", change: change_of_level(column, before, after, best) };
 }
 
 function change_of_number(before, after) {
   if (!before || !after) return "";
-  if (moved(before, after) < 0.02) return "hardly changed";
+  if (moved(before, after) < hardly(after)) return "hardly changed";
   const was = before.written.mean ?? before.written.median, a = onAxis(before.mean ?? before.median), b = onAxis(after.mean ?? after.median);
   const wide = (one) => onAxis(one.high) - onAxis(one.low), ratio = wide(after) / wide(before);
   const parts = was === (after.written.mean ?? after.written.median) ? [] : [`${b > a ? "↑" : "↓"} was ${was}`];
@@ -187,7 +202,7 @@ function change_of_number(before, after) {
 function change_of_level(column, before, after, best) {
   if (!before || !after) return "";
   const was = probOf(before, best), is = probOf(after, best);
-  if (moved(before, after) < 0.02) return "hardly changed";
+  if (moved(before, after) < hardly(after)) return "hardly changed";
   const arrow = is > was ? "↑" : "↓", changed = `${arrow} was ${percent(was)}`;
   const first = before.best ?? best;
   return same(first, best) ? changed : `${changed}; before: ${written(column, first)}`;

@@ -6,6 +6,7 @@ A face speaks in the units of its modality (columns, characters, pixels) and ask
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -72,6 +73,37 @@ class FittedModel:
         ('rooms', 'river', 'door', 'price')
         """
         save_model(self.core, self.card, path)
+
+    def explore(self, *, given: Any = None, target: str | None = None, height: int | None = 720) -> Any:
+        """Explore the model by clicking, in a notebook (Jupyter, VS Code, marimo).
+
+        It needs the extra ``notebook``. The page is that of ``anyorder serve``, answered here, by the same code.
+
+        Parameters
+        ----------
+        given
+            What is known at the beginning, as ``given`` takes it; of tables.
+        target
+            The column that is to be learned about; of tables.
+        height
+            Pixels, beyond which the page scrolls; None for as high as it is.
+
+        Returns
+        -------
+        Explorer
+            A widget: the last line of a cell shows it. Its ``given`` is what was said by clicking, as the model's own
+            ``given`` takes it. See :func:`anyorder.explore`, which shows several models on one page.
+
+        Examples
+        --------
+        >>> page = model.explore(given={"rooms": ao.Between(4, 6)}, target="price")
+        >>> model.given(page.given)
+        p(... | rooms=4..6)
+        >>> page.close()
+        """
+        # What surrounds a model is above it in the tree, and found when it is called for.
+        found: Any = importlib.import_module("anyorder.serve.explore")
+        return found.explore(self, given=given, target=target, height=height)
 
     def compress(self, data: Any, **options: Any) -> bytes:
         """The data in as few bytes as the model can; the same model gives them back."""

@@ -7,7 +7,6 @@ and with their index. What a row gets is what :class:`~anyorder.questions.answer
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from anyorder.questions.row_answers import RowAnswers
 from anyorder.support import html
 from anyorder.support.advance import tracked
 from anyorder.support.memory import check_room
+from anyorder.support.notes import note
 from anyorder.support.threads import answering
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.ranges import Between, OneOf
@@ -107,9 +107,8 @@ class RowConditionals:
         index = self.model.schema.asked(name)
         known_cells = self._known
         if self._known[:, index].any():
-            warnings.warn(
+            note(
                 f"{name!r} is asked, so its values in the given rows are ignored",
-                UserWarning,
                 stacklevel=2,
             )
             known_cells = self._known.copy()

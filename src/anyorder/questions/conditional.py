@@ -13,11 +13,14 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 from torch import Tensor
 
+from anyorder.distributions.base import Distribution
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.leave_out import folds
@@ -40,6 +43,7 @@ from anyorder.questions.units import one_value, shown_evidence
 from anyorder.support import html
 from anyorder.support.checks import checked_seed, whole
 from anyorder.support.memory import check_room
+from anyorder.support.notes import note
 from anyorder.support.threads import answering
 
 MOST_SHOWN = 30  # columns that are listed in a notebook
@@ -96,6 +100,8 @@ class Conditional:
         check_room("draws", self.draws, model.variables)
         alone, compared = separated(model.encoding, self.evidence)
         self._known = Known(model, alone, _read)
+        # What was marked as a value, whatever it looks like, has been read as one.
+        self.evidence = {name: said.given if isinstance(said, Value) else said for name, said in self.evidence.items()}
         for name in asked or ():
             if model.schema.asked(name) in self._known.values:
                 raise UserError(f"{name!r} is both asked and given; leave it out of one of them")
@@ -252,9 +258,8 @@ class Conditional:
         """
         index = self.model.schema.asked(name)
         if index in self._known.values and name in self._of_row:
-            warnings.warn(
+            note(
                 f"{name!r} is asked, so its value in the given row ({_said(self.evidence[name])}) is ignored",
-                UserWarning,
                 stacklevel=3,
             )
             return self._again(evidence={other: said for other, said in self.evidence.items() if other != name})[name]
@@ -543,6 +548,35 @@ class Conditional:
         True
         """
         return self._ranged.particles()
+
+    @answering
+    def inside(self, name: str) -> tuple[Distribution, NDArray[np.float64]] | None:
+        """The laws of a variable of which a range is given, cut to that range: one for each draw of the other ranges.
+
+        ``conditional[name]`` answers from their mixture; by parts it is of use where many values are asked of it.
+
+        Parameters
+        ----------
+        name
+            The variable's name.
+
+        Returns
+        -------
+        tuple of a Distribution and an array, or None
+            In model units, and the shares of the laws. None where no range of the variable is given, or a rule speaks
+            of it.
+
+        Examples
+        --------
+        >>> laws, shares = model.given(price="20..40").inside("price")
+        >>> laws.shape, shares
+        (torch.Size([1]), array([1.]))
+        """
+        index = self.model.schema.asked(name)
+        if index not in self._known.regions or index in self._ranged.ruled:
+            return None
+        cut, weights = self._ranged.inside(index)
+        return cut, weights.numpy()
 
     @answering
     def ranged_rows(self, n: int) -> tuple[Float[Tensor, "n variables"], Bool[Tensor, "1 variables"]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from anyorder.distributions.region import Interval, Points, Region, Union
 from anyorder.questions.evidence import Missing, Statement, Value
+from anyorder.support.notes import note
 from anyorder.variables.codecs import Codec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind
@@ -44,10 +44,9 @@ def note_if_far(encoding: Encoding, name: str, said: Statement, known: float | R
     value = said.given if isinstance(said, Value) else said
     long = isinstance(value, float) and len(str(value)) > LONGEST
     text = _SIGN.sub(r" \1 ", f"={value:.6g}" if long else f"={value}")
-    warnings.warn(
+    note(
         f"{name}{text} lies outside the data: {far} the {which} value seen ({_shown(codec, end)}). Answers "
         "there are extrapolations",
-        UserWarning,
         stacklevel=stacklevel,
     )
 
@@ -64,9 +63,8 @@ def note_far_rows(
             counts[codec.variable.name] = count
     if counts:
         listed = ", ".join(f"{count} in {name!r}" for name, count in counts.items())
-        warnings.warn(
+        note(
             f"values far outside the data that the model has seen: {listed}. Answers there are extrapolations",
-            UserWarning,
             stacklevel=stacklevel,
         )
 

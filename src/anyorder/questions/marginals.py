@@ -212,11 +212,15 @@ class Marginals:
         features = self._features(drawn.values, drawn.known.expand(len(drawn.values), -1))
         found = {}
         for index in wanted:
-            if bool(drawn.known[index]):  # a column that has a range itself: what was drawn in it
-                law: Distribution = Drawn(drawn.values[:, index].double())
-            else:
+            name = self.model.schema.names[index]
+            if not bool(drawn.known[index]):
                 law = self.model.heads.distribution(features[:, index], index)
-            found[self.model.schema.names[index]] = self._reader(index, law, shares)(0)
+                found[name] = self._reader(index, law, shares)(0)
+                continue
+            # A column that has a range itself: its laws inside of it are smooth, what was drawn from them is not.
+            # Where rules speak of it, there is nothing but what was drawn.
+            inside = question.inside(name)
+            found[name] = self._reader(index, *(inside or (Drawn(drawn.values[:, index].double()), shares)))(0)
         return found
 
     def _features(self, values: Tensor, known: Tensor) -> Tensor:
@@ -252,6 +256,7 @@ class Marginals:
         def read(row: int) -> Marginal:
             inside = coarse[inner, row]
             mean, quantiles = _summary(axis, points, coarse[:, row], fine[:, row], reached[:, row])
+            quantiles = [_on_atom(value, variable.atoms, ROUNDING * width) for value in quantiles]
             units = self.in_units(variable, [mean, *quantiles])
             return Marginal(
                 variable,
@@ -367,6 +372,11 @@ def _summary(
     quantiles = _inverse(np.array(LEVELS), values, cdf)
     # Between two values of the table there may be several whole numbers: the least that reaches a level is wanted.
     return mean, (np.ceil(quantiles - ROUNDING) if axis.step else quantiles).tolist()
+
+
+def _on_atom(value: float, atoms: Sequence[float], before: float) -> float:
+    """A quantile at which the cdf jumps is the atom itself, and not a place just before it."""
+    return next((float(atom) for atom in atoms if atom - before <= value <= atom), value)
 
 
 def _inverse(levels: Numbers, values: Numbers, cdf: Numbers) -> Numbers:

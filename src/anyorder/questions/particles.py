@@ -29,6 +29,7 @@ from anyorder.model import AnyOrderModel, row_chunks
 from anyorder.model.likelihood import along, order_protocols, usual_orders
 from anyorder.query import Chain, Query
 from anyorder.questions.estimate import Estimate, mean_of
+from anyorder.support.advance import checked
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.threads import answering
 
@@ -122,6 +123,7 @@ def _walk(
     alike = bool((evidence == evidence[:1]).all() and (chain.order == chain.order[:1]).all())
     first = torch.zeros(1, dtype=torch.long, device=model.device)
     for step in range(chain.steps):
+        checked()
         target = chain.order[:, step].cpu()
         # Before the first draw all rows may be the same: then one is asked for all.
         features = walk.features(first if alike and step == 0 else None).double().cpu()

@@ -7,7 +7,6 @@ is the ratio P(A and R | e) / P(R | e) of two independent estimates. One range v
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -34,6 +33,7 @@ from anyorder.questions.particles import Particles, members, ranged_draws
 from anyorder.questions.range_answer import RangedAnswer
 from anyorder.questions.ruled_draws import Ruled
 from anyorder.questions.rules import Rules
+from anyorder.support.notes import note
 from anyorder.support.threads import answering
 from anyorder.variables.codecs import Space
 
@@ -116,15 +116,18 @@ class Ranged:
             particles = self.particles()
             mixture = Weighted(members(self.model, particles, variable), _normal(particles.log_weights))
             return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
+        cut, weights = self.inside(variable)
+        if len(weights) == 1:
+            return Answer(schema.variables[variable], encoding, cut)
+        return RangedAnswer(schema.variables[variable], encoding, Weighted(cut, weights), self.method)
+
+    def inside(self, variable: int) -> tuple[Cut, Float[Tensor, " draws"]]:
+        """The laws of a range variable inside its range, one for each draw of the others, and their weights."""
         others = {index: region for index, region in self.regions.items() if index != variable}
         particles = self._draw(others, self.draws if others or self.ruled else 1, self.seed)
-        cut = Cut(members(self.model, particles, variable), own)
+        cut = Cut(members(self.model, particles, variable), self.regions[variable])
         weighed = Particles(particles.values, particles.known, particles.log_weights + cut.log_mass())
-        weighed.possible(self._said(self.regions))
-        if not others and not self.ruled:
-            return Answer(schema.variables[variable], encoding, cut)
-        mixture = Weighted(cut, _normal(weighed.log_weights))
-        return RangedAnswer(schema.variables[variable], encoding, mixture, self.method)
+        return cut, _normal(weighed.possible(self._said(self.regions)).log_weights)
 
     def _ruled_answer(self, variable: int) -> Answer:
         """The distribution of a column that rules speak of."""
@@ -273,10 +276,9 @@ class Ranged:
         count = max(self.draws, MORE * n) if self.ruled else max(self.draws, n)
         drawn = self._draw(self.regions, count, seed).possible(self._said(self.regions))
         if drawn.effective < FEW * n:
-            warnings.warn(
+            note(
                 f"the {n} rows come from only about {drawn.effective:.0f} independent draws of the ranges, so rows "
                 f"repeat; for more draws, use .using(draws=...) above {len(drawn.values)}",
-                UserWarning,
                 stacklevel=3,
             )
         generator = torch.Generator().manual_seed(seed + 1)

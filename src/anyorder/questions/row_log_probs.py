@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.likelihood import log_prob, usual_orders
 from anyorder.query import Query
+from anyorder.support.notes import note
 from anyorder.variables.encoding import Unseen
 from anyorder.variables.missingness import with_own_indicators
 from anyorder.variables.schema import Schema
@@ -61,11 +61,10 @@ def _warn_outside(schema: Schema, table: pd.DataFrame, asked: Bool[np.ndarray, "
         numbers = pd.to_numeric(table[variable.name], errors="coerce").to_numpy(dtype=float)[rows]
         outside = rows[(numbers < (-np.inf if low is None else low)) | (numbers > (np.inf if high is None else high))]
         if len(outside):
-            warnings.warn(
+            note(
                 f"column {variable.name!r}: {len(outside)} values, the first in row {outside[0]}, lie outside its "
                 f"bounds {variable.bounds} and are next to impossible. If the bounds were guessed and such values "
                 f"can occur, fit with bounds={{{variable.name!r}: (None, None)}}",
-                UserWarning,
                 stacklevel=4,  # the user's call of TableModel.log_prob
             )
 

@@ -81,7 +81,7 @@ class LevelProb(_Answer):
 
 
 class MarginalFacts(_Answer):
-    """What is to be said of one column, given what is known."""
+    """One column, given what is known."""
 
     kind: str
     probs: list[LevelProb] | None = Field(
@@ -202,7 +202,8 @@ class FilledCell(_Answer):
     low: Plain | None = Field(None, description="the lower end of the central 90 %")
     high: Plain | None = None
     certainty: Prob = Field(
-        description="of a level its probability; of a number how much narrower its 90 % are than with nothing known"
+        description="of a level its probability; of a number or a time how much narrower its 90 % are than with "
+        "nothing known (0 if they are wider), or than its axis where the model has context"
     )
 
 
@@ -314,4 +315,4 @@ class Health(_Answer):
     """Whether the service is there, and its models."""
 
     status: Literal["ok", "unavailable"]
-    models: dict[str, str]
+    models: dict[str, int] = Field(description="how many are ready, and how many failed")

@@ -11,10 +11,9 @@ from fastapi import FastAPI
 from anyorder.serve.errors import Failure, answer_errors
 from anyorder.serve.guard import Guard
 from anyorder.serve.models import Models
-from anyorder.serve.routes import pictures, protocol, service, tables, texts
+from anyorder.serve.routes import pictures, protocol, questions, service, tables, texts
 from anyorder.serve.service import Service
 from anyorder.serve.settings import Settings
-from anyorder.serve.workers import hearing
 from anyorder.support.installed import version_of
 
 if TYPE_CHECKING:
@@ -51,9 +50,8 @@ def create_app(models: Models | Mapping[str, FittedModel], settings: Settings | 
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        with hearing():
-            yield
-        state.workers.close()
+        yield
+        await state.workers.close()
 
     app = FastAPI(
         title="anyorder",
@@ -68,8 +66,9 @@ def create_app(models: Models | Mapping[str, FittedModel], settings: Settings | 
     for status in ("ready", "failed"):
         count = sum(one.status == status for one in state.models.served.values())
         state.metrics.models.labels(status).set(count)
-    for router in (service.router, tables.router, texts.router, pictures.router, protocol.router, service.pages):
-        app.include_router(router)
+    for part in (service, questions, tables, texts, pictures, protocol):
+        app.include_router(part.router)
+    app.include_router(service.pages)
     answer_errors(app)
     app.add_middleware(Guard, settings=settings, metrics=state.metrics)
     return app

@@ -1,31 +1,35 @@
-"""What is to be known of a model's columns before any question: kind, levels, what was seen, how values are written."""
+"""What is to be known of a model's columns before any question: kind, levels, what was seen, how values are written.
+
+It needs nothing of the service, so that a report can have it without the extra ``serve``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from anyorder.questions.facts import in_own_form, variable_facts
-from anyorder.questions.marginals import Axis, Marginal
+from anyorder.questions.marginals import Axis, Marginal, Marginals
 from anyorder.questions.units import shown
 from anyorder.support.plain import plain
 from anyorder.variables.missingness import indicator_name
 from anyorder.variables.schema import Kind, Schema, Variable
 
 if TYPE_CHECKING:
-    from anyorder.serve.models import Served
+    from anyorder.modalities.tables.model import TableModel
 
 
-def schema_facts(served: Served) -> dict[str, Any]:
+def prior_of(model: TableModel, marginals: Marginals) -> dict[str, Marginal]:
+    """All columns with nothing known; none where there is context, without which nothing can be said."""
+    return {} if model.schema.context else marginals.of([model.given(rules=[])])[0]
+
+
+def schema_facts(name: str, model: TableModel, marginals: Marginals, prior: dict[str, Marginal]) -> dict[str, Any]:
     """All columns, each with its marginal where the model can give one without knowing anything."""
-    model = served.model
     schema: Schema = model.schema
-    prior: dict[str, Marginal] = {}
-    if not schema.context:  # or there is nothing to say without it
-        prior = served.marginals.of([model.given(rules=[])])[0]
     return {
-        "name": served.name,
+        "name": name,
         "columns": [
-            column_facts(served, variable, prior.get(variable.name))
+            column_facts(marginals, variable, prior.get(variable.name))
             for variable in schema.variables
             if not variable.indicates
         ],
@@ -35,14 +39,14 @@ def schema_facts(served: Served) -> dict[str, Any]:
     }
 
 
-def column_facts(served: Served, variable: Variable, prior: Marginal | None) -> dict[str, Any]:
+def column_facts(marginals: Marginals, variable: Variable, prior: Marginal | None) -> dict[str, Any]:
     """What is to be known of one column."""
-    codec = served.model.core.encoding.codec(variable.name)
+    codec = marginals.model.encoding.codec(variable.name)
     facts: dict[str, Any] = {
         **variable_facts(variable),
         "context": variable.context,
         "optional": variable.optional,
-        "missing_can_be_given": indicator_name(variable.name) in served.model.schema,
+        "missing_can_be_given": indicator_name(variable.name) in marginals.model.schema,
         "ordered": variable.kind not in (Kind.BOOLEAN, Kind.CATEGORICAL),
         "discrete": variable.discrete,
         "own_form": in_own_form(variable),
@@ -58,17 +62,17 @@ def column_facts(served: Served, variable: Variable, prior: Marginal | None) -> 
         for at, level in enumerate(variable.levels)
     ]
     if not variable.levels:
-        axis = served.marginals.axes[variable.name]
-        facts["axis"] = axis_facts(served, variable, axis)
+        axis = marginals.axes[variable.name]
+        facts["axis"] = axis_facts(marginals, variable, axis)
         ends = codec.seen
-        facts["seen"] = None if ends is None else [_value(served, variable, end) for end in ends]
+        facts["seen"] = None if ends is None else [_value(marginals, variable, end) for end in ends]
     facts["marginal"] = None if prior is None else marginal_facts(prior)
     return facts
 
 
-def axis_facts(served: Served, variable: Variable, axis: Axis) -> dict[str, Any]:
+def axis_facts(marginals: Marginals, variable: Variable, axis: Axis) -> dict[str, Any]:
     """The edges of a column's cells: as numbers to draw by, as values to condition on, and as people write them."""
-    values = [_value(served, variable, edge) for edge in axis.edges.tolist()]
+    values = [_value(marginals, variable, edge) for edge in axis.edges.tolist()]
     return {
         "edges": axis.edges.tolist(),
         "values": [value["value"] for value in values],
@@ -79,7 +83,7 @@ def axis_facts(served: Served, variable: Variable, axis: Axis) -> dict[str, Any]
 
 
 def marginal_facts(marginal: Marginal) -> dict[str, Any]:
-    """What is to be said of one column, given what is known."""
+    """One column, given what is known."""
     variable = marginal.variable
     facts: dict[str, Any] = {"kind": variable.kind.value}
     if marginal.probs:
@@ -102,7 +106,7 @@ def marginal_facts(marginal: Marginal) -> dict[str, Any]:
     return facts
 
 
-def _value(served: Served, variable: Variable, number: float) -> dict[str, Any]:
+def _value(marginals: Marginals, variable: Variable, number: float) -> dict[str, Any]:
     """A number in the units of the data as a value of the column, and as people write it."""
-    value = served.marginals.in_units(variable, [number])[0]
+    value = marginals.in_units(variable, [number])[0]
     return {"value": plain(value), "written": shown(variable, value), "number": number}

@@ -7,7 +7,8 @@ character of a typed question, from 0.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import re
+from collections.abc import Container, Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -15,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from anyorder.errors import UserError
 from anyorder.support.words import TextError
@@ -28,6 +30,7 @@ KINDS = {
     404: "not_found",
     405: "method_not_allowed",
     406: "not_acceptable",
+    408: "time_limit",
     409: "conflict",
     413: "too_large",
     415: "unsupported_media_type",
@@ -38,6 +41,7 @@ KINDS = {
     503: "unavailable",
     504: "time_limit",
 }
+PROTOCOL = "/v2"  # below it, errors are those of the Open Inference Protocol
 UNREADABLE = "There was an error parsing the body"  # what FastAPI says of JSON that is no text, or too deep
 LONGEST = 500  # characters of what was wrong with a field
 
@@ -56,6 +60,12 @@ class Failure(BaseModel):
     """The body of every answer that is an error."""
 
     error: Problem
+
+
+class PlainFailure(BaseModel):
+    """The body of an error below ``/v2``: the Open Inference Protocol has a text there."""
+
+    error: str
 
 
 class ServiceError(Exception):
@@ -78,48 +88,67 @@ class ServiceError(Exception):
             kind=kind or KINDS.get(status, "error"), message=message, where=where, at=at, limit=limit
         )
 
-    def response(self) -> JSONResponse:
-        """The answer that says it."""
-        content = {"error": self.problem.model_dump(exclude_none=True)}
-        return JSONResponse(content, self.status, self.headers)
+    def response(self, path: str) -> JSONResponse:
+        """The answer that says it to whoever asked at this path."""
+        said: Any = self.problem.model_dump(exclude_none=True)
+        if path.startswith(PROTOCOL):
+            said = self.problem.message
+        return JSONResponse({"error": said}, self.status, self.headers)
 
 
-def of_mistake(error: UserError, where: str | None = None) -> ServiceError:
-    """A user's mistake, with its place in a typed text where it has one."""
+def of_mistake(error: UserError, where: str | None = None, fields: Container[str] = ()) -> ServiceError:
+    """A user's mistake, with its place in a typed text where it has one.
+
+    Where the message begins with one of the ``fields``, such as in "length must be ...", that is the place.
+    """
     if isinstance(error, TextError):
         return ServiceError(400, str(error), where=where, at=error.at)
-    return ServiceError(400, str(error), where=where)
+    first = re.match(r"\w*", str(error))
+    return ServiceError(400, str(error), where=first[0] if first and first[0] in fields else where)
+
+
+def path_of(scope: Scope) -> str:
+    """The path within this application, which may be mounted in another one."""
+    path, root = scope["path"], scope.get("root_path", "")
+    return str(path[len(root) :] if root and path.startswith(root) else path)
 
 
 def answer_errors(app: FastAPI) -> None:
     """Have the application answer every error in the one shape."""
 
+    def answer(request: Request, error: ServiceError) -> JSONResponse:
+        return error.response(path_of(request.scope))
+
     @app.exception_handler(ServiceError)
     async def service(request: Request, error: ServiceError) -> JSONResponse:
-        return error.response()
+        return answer(request, error)
 
     @app.exception_handler(UserError)
     async def mistake(request: Request, error: UserError) -> JSONResponse:
-        return of_mistake(error).response()
+        return answer(request, of_mistake(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> JSONResponse:
         kind = request.headers.get("content-type", "")
         if "json" not in kind and error.errors() and error.errors()[0]["loc"] == ("body",):
             message = f"a body is JSON and says so, by 'Content-Type: application/json'; got {kind!r:.80}"
-            return ServiceError(415, message, where="content-type").response()
-        return _invalid(error.errors()).response()
+            return answer(request, ServiceError(415, message, where="content-type"))
+        return answer(request, _invalid(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def plain(request: Request, error: HTTPException) -> JSONResponse:
         if error.detail == UNREADABLE:
-            return ServiceError(422, "the body is not JSON that can be read", where="body").response()
+            return ServiceError(422, "the body is not JSON that can be read", where="body").response(
+                path_of(request.scope)
+            )
         said = {
             404: f"there is nothing at {request.url.path!r:.200}; GET /openapi.json lists what there is",
             405: f"{request.method} is not answered at {request.url.path!r:.200}",
         }
         message = said.get(error.status_code, str(error.detail))
-        return ServiceError(error.status_code, message, headers=dict(error.headers or {})).response()
+        return ServiceError(error.status_code, message, headers=dict(error.headers or {})).response(
+            path_of(request.scope)
+        )
 
 
 def unexpected(error: BaseException) -> ServiceError:

@@ -1,7 +1,7 @@
 """Long work: it begins at once, says how far it is, can be stopped, and its result is fetched when it is done.
 
-Jobs live in memory and end with the service. As many are kept as the limits allow; the oldest finished one makes room
-for a new one.
+Jobs live in memory and end with the service. As many are kept as the limits allow, their results up to so many bytes
+and for so long; the oldest finished one makes room for a new one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,25 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from fastapi.responses import Response
 
 from anyorder.errors import UserError
 from anyorder.serve.errors import ServiceError, of_mistake, unexpected
-from anyorder.serve.workers import Handle, Stopped, Workers
+from anyorder.serve.workers import Handle, Stopped, Workers, of_nobody
+
+
+class Result(Protocol):
+    """What a job found."""
+
+    def response(self, kind: str | None = None) -> Response:
+        """It as an answer of that type; by default of the one that was accepted when the job began."""
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+
 
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -33,7 +45,8 @@ class Job:
     state: State = "waiting"
     began: float = field(default_factory=time.time)
     ended: float | None = None
-    result: Response | None = None
+    result: Result | None = None
+    size: int = 0
     error: ServiceError | None = None
     task: asyncio.Task[None] | None = None
 
@@ -60,8 +73,9 @@ class Jobs:
         self.workers = workers
         self._jobs: dict[str, Job] = {}
 
-    def start(self, what: str, model: str, work: Callable[[], Response]) -> Job:
+    def start(self, what: str, model: str, work: Callable[[], Result]) -> Job:
         """Begin some work."""
+        self._make_room()
         limit = self.workers.settings.limits.jobs
         finished = [job for job in self._jobs.values() if job.ended is not None]
         if len(self._jobs) >= limit and not finished:
@@ -76,17 +90,30 @@ class Jobs:
             del self._jobs[min(finished, key=lambda job: job.ended or 0.0).identity]
         job = Job(secrets.token_urlsafe(16), what, model)
         self._jobs[job.identity] = job
-        job.task = asyncio.ensure_future(self._run(job, work))
+        job.task = of_nobody(self._run(job, work))
         return job
 
-    async def _run(self, job: Job, work: Callable[[], Response]) -> None:
-        def begun() -> Response:
+    def _make_room(self) -> None:
+        """Forget what is too old, and the oldest of what is too much; the newest is kept, whatever it holds."""
+        limits = self.workers.settings.limits
+        finished = sorted((job for job in self._jobs.values() if job.ended is not None), key=lambda job: job.ended or 0)
+        held = sum(job.result.size for job in finished if job.result is not None)
+        for job in finished:
+            if (held > limits.results and job is not finished[-1]) or time.time() - (
+                job.ended or 0
+            ) > limits.kept_seconds:
+                held -= 0 if job.result is None else job.result.size
+                del self._jobs[job.identity]
+
+    async def _run(self, job: Job, work: Callable[[], Result]) -> None:
+        def begun() -> Result:
             job.state = "running"
-            return work()
+            found = work()
+            job.size = found.size  # here, since to count it takes a while
+            return found
 
         try:
-            limit = self.workers.settings.limits.job_seconds
-            job.result = await self.workers.run(begun, handle=job.handle, seconds=limit)
+            job.result = await self.workers.run_long(begun, job.handle)
             job.state = "done"
         except (Stopped, asyncio.CancelledError):
             job.state = "cancelled"
@@ -101,9 +128,11 @@ class Jobs:
             )
         finally:
             job.ended = time.time()
+            self._make_room()
 
     def get(self, identity: str) -> Job:
         """The job of that name."""
+        self._make_room()
         job = self._jobs.get(identity)
         if job is None:
             raise ServiceError(404, f"no job {identity!r:.60}: it was never begun here, or has made room for others")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-LOTS = (1, 2, 4, 8, 16, 32, 64)
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
 
 
 class Metrics:
@@ -18,8 +18,8 @@ class Metrics:
             "anyorder_request_seconds", "Time to an answer", ["route"], buckets=SECONDS, registry=self.registry
         )
         self.waiting = Gauge("anyorder_waiting", "Requests that wait for an answer", registry=self.registry)
-        self.lots = Histogram(
-            "anyorder_answered_together", "Questions in one lot", buckets=LOTS, registry=self.registry
+        self.batches = Histogram(
+            "anyorder_answered_together", "Questions in one batch", buckets=BATCHES, registry=self.registry
         )
         self.shared = Counter(
             "anyorder_shared_answers", "Answers that another request had asked for", registry=self.registry

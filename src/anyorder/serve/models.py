@@ -18,7 +18,7 @@ from anyorder.serve.errors import ServiceError
 
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
-    from anyorder.questions.marginals import Marginals
+    from anyorder.questions.marginals import Marginal, Marginals
 
 log = logging.getLogger("anyorder.serve")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -40,11 +40,18 @@ class Served:
         return Marginals(self.model.core)
 
     @cached_property
+    def prior(self) -> dict[str, Marginal]:
+        """All columns of a table with nothing known."""
+        from anyorder.serve.columns import prior_of
+
+        return prior_of(self.model, self.marginals)
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """What is known of every column, as the service answers it."""
         from anyorder.serve.columns import schema_facts
 
-        return schema_facts(self)
+        return schema_facts(self.name, self.model, self.marginals, self.prior)
 
     @property
     def status(self) -> str:
@@ -105,8 +112,8 @@ class Models:
 
     @property
     def ready(self) -> bool:
-        """Whether every model can be asked."""
-        return all(one.model is not None for one in self.served.values())
+        """Whether any model can be asked: one that cannot does not take the others down."""
+        return any(one.model is not None for one in self.served.values())
 
 
 def named(said: str | Path) -> tuple[str, Path]:
@@ -121,5 +128,5 @@ def named(said: str | Path) -> tuple[str, Path]:
 def checked_name(name: str) -> str:
     """A name that can stand in an address."""
     if not NAME.fullmatch(name):
-        raise UserError(f"a model is called by letters, digits, '.', '-' and '_', 100 at most; got {name!r:.120}")
+        raise UserError(f"a model's name may have letters, digits, '.', '-' and '_', 100 at most; got {name!r:.120}")
     return name

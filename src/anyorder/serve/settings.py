@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from anyorder.errors import UserError
 
@@ -28,11 +28,13 @@ class Limits:
     waiting: int = 1_000  # requests
     jobs: int = 16  # kept, running or done
     job_seconds: float = 3600.0
+    results: int = 256 << 20  # bytes of tables that finished jobs hold
+    kept_seconds: float = 3600.0  # that what a job found is kept
 
     def __post_init__(self) -> None:
-        for name in ("body", "rows", "cells", "draws", "seconds", "waiting", "jobs", "job_seconds"):
-            if not getattr(self, name) > 0:
-                raise UserError(f"the limit {name} must be above 0, got {getattr(self, name)}")
+        for name, value in asdict(self).items():
+            if not value > 0:
+                raise UserError(f"the limit {name} must be above 0, got {value}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class Settings:
 
     ``together``: the most questions that are answered in one go; 1 answers every request by itself, though another
     may have asked the same. ``remembered``: bytes of answers
-    that are kept, in case the same question comes again; 0 keeps none.
+    that are kept, in case the same question comes again; 0 keeps none. ``hosts``: further names that the service is
+    asked by, such as that of a proxy in front of it.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +53,7 @@ class Settings:
     together: int = 64
     remembered: int = 32 << 20
     limits: Limits = field(default_factory=Limits)
+    hosts: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.workers < 1 or self.together < 1 or self.remembered < 0:

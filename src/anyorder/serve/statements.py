@@ -24,7 +24,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from anyorder.errors import UserError
-from anyorder.questions.evidence import MISSING, Value
+from anyorder.questions.evidence import MISSING, Missing, Value
+from anyorder.support.plain import plain
 from anyorder.variables.ranges import Between, Either, NotOneOf, OneOf
 from anyorder.variables.schema import LARGEST
 
@@ -115,6 +116,31 @@ def evidence_of(given: Mapping[str, Statement]) -> dict[str, Any]:
         for name, said in given.items()
         if said is not None
     }
+
+
+def statements_of(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The way back: what is known as JSON says it, of which :func:`evidence_of` makes the same again."""
+    return {name: _statement(said) for name, said in evidence.items()}
+
+
+def _statement(said: Any) -> Any:
+    if isinstance(said, Between):
+        ends = {
+            "low": plain(said.low),
+            "high": plain(said.high),
+            "low_open": said.low_open,
+            "high_open": said.high_open,
+        }
+        return {name: end for name, end in ends.items() if end is not None and end is not False}
+    if isinstance(said, OneOf):
+        return {"one_of": [plain(level) for level in said.levels]}
+    if isinstance(said, NotOneOf):
+        return {"not_one_of": [plain(level) for level in said.levels]}
+    if isinstance(said, Either):
+        return {"either": [_statement(part) for part in said.parts]}
+    if isinstance(said, Missing):
+        return {"missing": True}
+    return {"value": plain(said.given)} if isinstance(said, Value) else plain(said)
 
 
 def _number(value: Any) -> Any:

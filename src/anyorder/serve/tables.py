@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from email.message import Message
 from functools import partial
 from typing import Any
 
@@ -20,13 +23,15 @@ from fastapi.responses import Response
 from anyorder.data.delimited import read_delimited
 from anyorder.data.dialect import Dialect
 from anyorder.data.frames import as_pandas
-from anyorder.data.said import Said, way_to
+from anyorder.data.said import Said
 from anyorder.data.table_text import Source
 from anyorder.data.written import as_written
 from anyorder.errors import UserError
-from anyorder.serve.errors import ServiceError
+from anyorder.serve.errors import ServiceError, of_mistake
 from anyorder.serve.settings import Limits
+from anyorder.serve.unpacking import read_arrow, read_parquet
 from anyorder.support.boundary import first_line
+from anyorder.support.notes import note
 from anyorder.support.plain import plain
 from anyorder.variables.schema import Schema
 
@@ -35,6 +40,7 @@ PARQUET, ARROW = "application/vnd.apache.parquet", "application/vnd.apache.arrow
 TYPES = (JSON, CSV, PARQUET, ARROW)
 LIKE_CSV = (CSV, "text/plain", "text/tab-separated-values", "application/csv")
 MOST_COLUMNS = 10_000
+MOST_BESIDE = 50  # lines of titles, names and footnotes beside the rows
 
 ROWS = {"type": "array", "items": {"type": "array", "items": {"type": ["number", "string", "boolean", "null"]}}}
 TABLE: dict[str, Any] = {
@@ -56,21 +62,43 @@ BODY: dict[str, Any] = {
 """What the description of the service says of a body that is a table."""
 
 
-def media_type(request: Request) -> str:
-    """The type of the body."""
-    said = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
-    if said in LIKE_CSV:
-        return CSV
-    if said not in TYPES:
-        raise ServiceError(415, f"a table is sent as one of {', '.join(TYPES)}, got {said!r:.80}", where="content-type")
-    return said
+@dataclass(frozen=True)
+class Sent:
+    """A body that is a table, and what its type says of it: ``text/csv; rows=all`` keeps every line as a row."""
+
+    content: bytes
+    kind: str
+    said: Said = field(default_factory=Said)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What an answer to it depends on."""
+        return self.content, self.kind, repr(self.said)
+
+
+async def sent(request: Request) -> Sent:
+    """The body of a request, which is a table."""
+    header = Message()
+    header["content-type"] = request.headers.get("content-type", JSON)
+    kind = header.get_content_type() if "/" in header["content-type"] else header["content-type"].lower()
+    said = Said()
+    if kind in LIKE_CSV:
+        kind, options = CSV, {name.lower(): value for name, value in header.get_params([])[1:]}
+        names = {"present": None, "absent": "0"}.get(options.get("header", ""), options.get("header"))  # RFC 4180
+        try:
+            said = Said.of(options.get("delimiter"), header=names, rows=options.get("rows"))
+        except UserError as error:
+            raise of_mistake(error, "content-type") from None
+    elif kind not in TYPES:
+        raise ServiceError(415, f"a table is sent as one of {', '.join(TYPES)}, got {kind!r:.80}", where="content-type")
+    return Sent(await request.body(), kind, said)
 
 
 def accepted(request: Request) -> str:
-    """The type that the client wants of a table: the first that it names and that there is."""
+    """The type that the client wants of a table: of those that there are, the one that it likes best or names first."""
     said = request.headers.get("accept", "") or "*/*"
-    for part in said.split(","):
-        wanted = part.partition(";")[0].strip().lower()
+    named = [(part.partition(";")[0].strip().lower(), _liking(part)) for part in said.split(",")]
+    for wanted, _ in sorted((one for one in named if one[1] > 0), key=lambda one: -one[1]):
         if wanted in ("*/*", "application/*"):
             return JSON
         if wanted in LIKE_CSV or wanted == "text/*":
@@ -80,10 +108,23 @@ def accepted(request: Request) -> str:
     raise ServiceError(406, f"a table is answered as one of {', '.join(TYPES)}, not as {said!r:.80}", where="accept")
 
 
-def read_table(content: bytes, kind: str, marks: Iterable[str], limits: Limits) -> pd.DataFrame:
+def _liking(part: str) -> float:
+    """How much a type is wanted, from 0 to 1: ``q`` of one part of an Accept header."""
+    found = re.search(r";\s*q\s*=\s*([\d.]+)", part)
+    try:
+        return float(found[1]) if found else 1.0
+    except ValueError:
+        return 1.0
+
+
+def read_table(body: Sent, marks: Iterable[str], limits: Limits) -> pd.DataFrame:
     """The table in a body."""
-    read = {JSON: _read_json, PARQUET: _read_parquet, ARROW: _read_arrow}.get(kind)
-    table = _read_csv(content, tuple(marks)) if read is None else read(content, limits)
+    if body.kind == CSV:
+        table = _read_csv(body, tuple(marks), limits)
+    elif body.kind == JSON:
+        table = _read_json(body.content, limits)
+    else:
+        table = (read_parquet if body.kind == PARQUET else read_arrow)(body.content, limits, check_size)
     table = as_pandas(table)
     check_size(len(table), len(table.columns), limits)
     return table
@@ -99,7 +140,15 @@ def check_size(rows: int, columns: int, limits: Limits) -> None:
             where="body",
             limit=limits.rows,
         )
-    if columns > MOST_COLUMNS or rows * columns > limits.cells:
+    if columns > MOST_COLUMNS:
+        raise ServiceError(
+            413,
+            f"{columns} columns are too many, {MOST_COLUMNS} are allowed",
+            kind="columns_limit",
+            where="body",
+            limit=MOST_COLUMNS,
+        )
+    if rows * columns > limits.cells:
         raise ServiceError(
             413,
             f"{rows} rows of {columns} columns are too many cells, {limits.cells} are allowed; send them in parts",
@@ -109,11 +158,29 @@ def check_size(rows: int, columns: int, limits: Limits) -> None:
         )
 
 
-def _read_csv(content: bytes, marks: tuple[str, ...]) -> pd.DataFrame:
-    said = Said()
-    source = Source(partial(io.BytesIO, content), "the body", way_to("the body", said), len(content))
-    notices: list[str] = []
-    return read_delimited(source, marks, said, notices.append)
+def _read_csv(body: Sent, marks: tuple[str, ...], limits: Limits) -> pd.DataFrame:
+    _check_lines(body.content, limits)
+    source = Source(partial(io.BytesIO, body.content), "the body", _way, len(body.content))
+    # What was skipped, and other things found out: whoever sent it should know.
+    return read_delimited(source, marks, body.said, partial(note, stacklevel=1))
+
+
+def _way(saying: str) -> str:
+    return f"'Content-Type: {CSV}; {saying}'"
+
+
+def _check_lines(content: bytes, limits: Limits) -> None:
+    """Refuse what has too many lines or fields before any of it is read, which takes long for a wide table.
+
+    Within quotes there may be line ends and delimiters that are neither: such a text is counted once it is read.
+    """
+    if b'"' in content or b"'" in content:
+        return
+    lines = max(content.count(b"\n"), content.count(b"\r"))
+    if lines > limits.rows + MOST_BESIDE:
+        check_size(lines, 1, limits)
+    widest = max((line.count(sign) for line in content.splitlines()[:MOST_BESIDE] for sign in b",;\t|"), default=0)
+    check_size(0, widest + 1, limits)
 
 
 def _read_json(content: bytes, limits: Limits) -> pd.DataFrame:
@@ -156,7 +223,8 @@ def _read_json(content: bytes, limits: Limits) -> pd.DataFrame:
     if len(set(columns)) < len(columns):
         raise ServiceError(422, "the names of columns must differ", where="columns")
     cells = zip(*rows, strict=True) if rows else ([] for _ in columns)
-    return pd.DataFrame({name: _column(list(column)) for name, column in zip(columns, cells, strict=True)})
+    read = {name: _column(list(column)) for name, column in zip(columns, cells, strict=True)}
+    return pd.DataFrame(read, index=range(len(rows)))
 
 
 def _column(cells: list[Any]) -> Any:
@@ -165,39 +233,6 @@ def _column(cells: list[Any]) -> Any:
     if kinds <= {int, float} and (float in kinds or None in cells):
         return np.array([np.nan if cell is None else float(cell) for cell in cells])
     return pd.Series(cells, dtype=None if len(kinds) == 1 and None not in cells else object)
-
-
-def _read_parquet(content: bytes, limits: Limits) -> pd.DataFrame:
-    try:
-        import pyarrow.parquet as pq
-
-        file = pq.ParquetFile(io.BytesIO(content))
-        check_size(file.metadata.num_rows, file.metadata.num_columns, limits)
-        table: pd.DataFrame = file.read().to_pandas()
-        return table
-    except ServiceError:
-        raise
-    except Exception as error:  # noqa: BLE001 (of a damaged file pyarrow raises nearly anything)
-        raise ServiceError(422, f"the body is not Parquet: {first_line(error)}", where="body") from None
-
-
-def _read_arrow(content: bytes, limits: Limits) -> pd.DataFrame:
-    try:
-        import pyarrow as pa
-
-        parts, rows = [], 0
-        with pa.ipc.open_stream(io.BytesIO(content)) as stream:
-            for part in stream:
-                rows += part.num_rows
-                check_size(rows, part.num_columns, limits)
-                part.validate(full=True)
-                parts.append(part)
-            table: pd.DataFrame = pa.Table.from_batches(parts, stream.schema).to_pandas()
-            return table
-    except ServiceError:
-        raise
-    except Exception as error:  # noqa: BLE001 (as above)
-        raise ServiceError(422, f"the body is not an Arrow stream: {first_line(error)}", where="body") from None
 
 
 def rows_of(frame: pd.DataFrame) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Telling how far a long answer is, without handing a bar through every function on the way.
 
 A loop over parts of its rows is :func:`tracked`; whoever started the work may be watching (:func:`watched`). A loop
-inside another one tells how far that one is within its part, so that nothing begins to count anew.
+inside another one tells how far that one is within its part, so that nothing begins to count anew. Between two of its
+steps, work may be told to end before its time: at :func:`checked`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,31 @@ class _Watching(threading.local):
     """Who is watching, in each thread."""
 
     watch: Watch | None = None
+    check: Callable[[], None] | None = None
 
 
 _now = _Watching()
 
 
 @contextmanager
-def watched(watch: Watch | None) -> Iterator[None]:
-    """Within, the loops of this thread tell ``watch`` how far they are; nobody, for None."""
-    before, _now.watch = _now.watch, watch
+def watched(watch: Watch | None, check: Callable[[], None] | None = None) -> Iterator[None]:
+    """Within, the loops of this thread tell ``watch`` how far they are; nobody, for None.
+
+    ``check`` is called at every place where work can end early, and raises an exception to end it.
+    """
+    before, _now.watch = (_now.watch, _now.check), watch
+    if check is not None:
+        _now.check = check
     try:
         yield
     finally:
-        _now.watch = before
+        _now.watch, _now.check = before
+
+
+def checked() -> None:
+    """A place where work ends early, if whoever started it no longer wants it."""
+    if _now.check is not None:
+        _now.check()
 
 
 def is_watched() -> bool:

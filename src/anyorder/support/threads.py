@@ -23,6 +23,8 @@ from typing import ParamSpec, TypeVar
 
 import torch
 
+from anyorder.support.advance import checked
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -91,11 +93,13 @@ def torch_threads(count: int) -> Iterator[None]:
 def answering(function: Callable[P, R]) -> Callable[P, R]:
     """A function that answers questions, on the usual number of threads and on no more than torch has.
 
-    Inside a block of :func:`torch_threads`, such as training, the block's number holds.
+    Inside a block of :func:`torch_threads`, such as training, the block's number holds. Before it begins, work that
+    nobody wants any more ends (:func:`anyorder.support.advance.checked`).
     """
 
     @functools.wraps(function)
     def on_few_threads(*args: P.args, **kwargs: P.kwargs) -> R:
+        checked()
         if getattr(_thread, "inside", False) or torch.get_num_threads() <= (count := usual_threads()):
             return function(*args, **kwargs)
         with torch_threads(count):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from anyorder.cli.explored import explorer_section
 from anyorder.cli.report import Picture, Section, write_report
 from anyorder.errors import UserError
 from anyorder.questions import plots
@@ -74,7 +75,7 @@ def run_demo(path: Path, *, minutes: float = 1.0, seed: int = 0, progress: bool 
     write_report(
         path,
         "anyorder: one model, every question",
-        _sections(experiment, scores, pictures),
+        [*_sections(experiment, scores, pictures), *explorer_section(model, "tumours", seed=seed), _own_table()],
         subtitle=f"breast cancer data of scikit-learn · seed {seed} · fitted in {spent:.0f} s",
     )
     return {"report": str(path), "seconds": round(spent, 1), "scores": scores}
@@ -271,10 +272,14 @@ def _sections(
             pictures=[Picture(pictures[0][1], pictures[0][0])],
         ),
         Section("Every question to the same model", pictures=[Picture(pictures[1][1], pictures[1][0])]),
-        Section(
-            "Ask your own table",
-            code="anyorder fit table.csv -o model.anyorder --minutes 2\n"
-            'anyorder ask model.anyorder "price, tax | rooms=6, river=yes"\n'
-            "anyorder fill model.anyorder holes.csv -o filled.csv",
-        ),
     ]
+
+
+def _own_table() -> Section:
+    return Section(
+        "Ask your own table",
+        code="anyorder fit table.csv -o model.anyorder --minutes 2\n"
+        'anyorder ask model.anyorder "price, tax | rooms=6, river=yes"\n'
+        "anyorder fill model.anyorder holes.csv -o filled.csv\n"
+        "anyorder serve model.anyorder",
+    )

@@ -12,17 +12,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from anyorder.data.picture_files import to_bytes, to_levels
 from anyorder.errors import UserError
 from anyorder.serve import answers
-from anyorder.serve.errors import ServiceError
-from anyorder.serve.routes.texts import scores
-from anyorder.serve.service import Seed, Served_, Service, key_of
+from anyorder.serve.service import Asked, Seed, ServiceDep, key_of, score_facts
 
 router = APIRouter(prefix="/v1/models/{name}/pictures", tags=["pictures"])
-MOST_PIXELS = 1 << 20
 
 Picture: TypeAlias = (
     Annotated[str, Field(max_length=4 << 20, description="a PNG file in base64")]
@@ -31,11 +28,7 @@ Picture: TypeAlias = (
 Mask: TypeAlias = Annotated[str, Field(max_length=4 << 20)] | list[list[bool]]
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Drawn(_Request):
+class _Drawn(Asked):
     seed: Seed = 0
     steps: int | None = Field(None, ge=1, description="so many network calls: quicker, and no longer exact")
     order: Literal["model", "confidence"] = "model"
@@ -58,7 +51,7 @@ class PictureSampleRequest(_Drawn):
     count: int = Field(1, ge=1)
 
 
-class PictureScoreRequest(_Request):
+class PictureScoreRequest(Asked):
     """Pictures to score."""
 
     pictures: list[Picture] = Field(min_length=1, max_length=1000)
@@ -68,10 +61,11 @@ class PictureScoreRequest(_Request):
 
 
 @router.post("/fill", response_model=answers.PicturesAnswer)
-async def fill(name: str, said: PictureFillRequest, service: Served_) -> Response:
+async def fill(name: str, said: PictureFillRequest, service: ServiceDep) -> Response:
     """Fill in the unknown part of a picture; known pixels come back as they are."""
     served = service.models.get(name, "images")
-    _check_work(service, said.draws, served.model.core.variables, "draws")
+    service.check_draws(said.draws)
+    service.check_cells(said.draws, served.model.core.variables, "draws", "pictures")
 
     def facts() -> dict[str, Any]:
         model = served.model
@@ -79,60 +73,53 @@ async def fill(name: str, said: PictureFillRequest, service: Served_) -> Respons
         filled = model.fill(picture, known, draws=said.draws, **_way(said))
         return _facts(model, filled, said.format)
 
-    return await service.answer(key_of("pictures/fill", name, said.model_dump()), facts, "picture")
+    return await service.answer(key_of("pictures/fill", name, said.model_dump()), facts, "picture", said)
 
 
 @router.post("/sample", response_model=answers.PicturesAnswer)
-async def sample(name: str, said: PictureSampleRequest, service: Served_) -> Response:
+async def sample(name: str, said: PictureSampleRequest, service: ServiceDep) -> Response:
     """Draw pictures from nothing."""
     served = service.models.get(name, "images")
-    _check_work(service, said.count, served.model.core.variables, "count")
+    service.check_draws(said.count, "count")
+    service.check_cells(said.count, served.model.core.variables, "count", "pictures")
 
     def facts() -> dict[str, Any]:
         return _facts(served.model, served.model.sample(said.count, **_way(said)), said.format)
 
-    return await service.answer(key_of("pictures/sample", name, said.model_dump()), facts, "count")
+    return await service.answer(key_of("pictures/sample", name, said.model_dump()), facts, "count", said)
 
 
 @router.post("/score", response_model=answers.ScoreAnswer)
-async def score(name: str, said: PictureScoreRequest, service: Served_) -> Response:
+async def score(name: str, said: PictureScoreRequest, service: ServiceDep) -> Response:
     """The log-likelihood of each picture, in nats."""
     served = service.models.get(name, "images")
 
     def facts() -> dict[str, Any]:
-        stack = np.stack([read_picture(one, served.model, f"pictures.{at}") for at, one in enumerate(said.pictures)])
+        read = [read_picture(one, served.model, f"pictures.{at}", whole=True) for at, one in enumerate(said.pictures)]
+        stack = np.stack(read)
         nats = served.model.log_prob(stack, orders=said.orders, mode=said.mode, seed=said.seed)
-        return scores(nats, "nats per picture")
+        return score_facts(nats, "nats per picture")
 
-    return await service.answer(key_of("pictures/score", name, said.model_dump()), facts, "pictures")
+    return await service.answer(key_of("pictures/score", name, said.model_dump()), facts, "pictures", said)
 
 
 def _way(said: _Drawn) -> dict[str, Any]:
     return said.model_dump(include={"seed", "steps", "order", "temperature", "mode"})
 
 
-def _check_work(service: Service, count: int, variables: int, where: str) -> None:
-    service.check_draws(count, where)
-    limit = service.settings.limits.cells
-    if count * variables > limit:
-        raise ServiceError(
-            413,
-            f"{count} pictures of {variables} values are too many, {limit} values are allowed",
-            kind="cells_limit",
-            where=where,
-            limit=limit,
-        )
-
-
-def read_picture(said: Any, model: Any, where: str) -> Any:
-    """A picture of the model's shape; unknown pixels may be null."""
+def read_picture(said: Any, model: Any, where: str, *, whole: bool = False) -> Any:
+    """A picture of the model's shape; unknown pixels may be null, unless it has to be ``whole``."""
     if isinstance(said, str):
-        return to_levels(_png(said, where, colour=len(model.shape) == 3), model.levels)
+        return to_levels(_png(said, where, model, colour=len(model.shape) == 3), model.levels)
     try:
         array = np.array(said, dtype=object)
+        if whole and None in array.ravel().tolist():
+            raise UserError(f"{where}: a picture is scored as a whole, so all of its pixels must be known")
         picture: Any = np.array([0 if cell is None else cell for cell in array.ravel()], dtype=np.int64).reshape(
             array.shape
         )
+    except UserError:
+        raise
     except (TypeError, ValueError, OverflowError):
         picture = np.zeros(0)
     if picture.shape != model.shape:
@@ -145,7 +132,7 @@ def read_picture(said: Any, model: Any, where: str) -> Any:
 def read_known(said: Any, model: Any) -> Any:
     """Where a picture is known."""
     if isinstance(said, str):
-        return _png(said, "known", colour=False) < 128
+        return _png(said, "known", model, colour=False) < 128
     try:
         known = np.array(said, dtype=bool)
     except ValueError:
@@ -155,14 +142,15 @@ def read_known(said: Any, model: Any) -> Any:
     return known
 
 
-def _png(text: str, where: str, *, colour: bool) -> Any:
+def _png(text: str, where: str, model: Any, *, colour: bool) -> Any:
     from PIL import Image
 
     try:
         content = base64.b64decode(text.partition("base64,")[2] or text, validate=True)
         with Image.open(io.BytesIO(content), formats=["PNG"]) as picture:
-            if picture.width * picture.height > MOST_PIXELS:  # before any of it is unpacked
-                raise UserError(f"{where}: a picture of {picture.width} x {picture.height} pixels is too large")
+            shape = (picture.height, picture.width)
+            if shape != tuple(model.shape[:2]):  # before any of it is unpacked
+                raise UserError(f"{where}: expected a picture of the shape {list(model.shape[:2])}, got {list(shape)}")
             return np.asarray(picture.convert("RGB" if colour else "L"))
     except UserError:
         raise

@@ -2,7 +2,7 @@
 
 Every column is an input, ``FP64`` for numbers and ``BYTES`` for everything else, of as many elements as there are
 rows; null and the empty text are unknown. The outputs are the columns with their holes filled, and ``log_prob``, the
-log-likelihood of what was known.
+log-likelihood of what was known. Errors are ``{"error": "text"}``, as the protocol has them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from anyorder.errors import UserError
 from anyorder.serve import tables
-from anyorder.serve.errors import ServiceError, of_mistake
+from anyorder.serve.errors import PROTOCOL, PlainFailure, ServiceError
 from anyorder.serve.models import Served
-from anyorder.serve.service import Served_, as_json
-from anyorder.serve.workers import notes_heard
+from anyorder.serve.service import ServiceDep, as_json, noted
 from anyorder.support.installed import version_of
 from anyorder.support.plain import plain
 
-router = APIRouter(prefix="/v2", tags=["open inference protocol"])
+FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": PlainFailure, "description": "an error, as the protocol has it"} for status in ("4XX", "5XX")
+}
+router = APIRouter(prefix=PROTOCOL, tags=["open inference protocol"], responses=FAILURES)
 NUMBERS = ("FP64", "FP32", "INT64", "INT32", "INT16", "INT8", "UINT8", "UINT16", "UINT32", "UINT64", "BOOL")
 LOG_PROB = "log_prob"
 
@@ -114,8 +115,8 @@ async def live() -> Response:
 
 
 @router.get("/health/ready")
-async def ready(service: Served_) -> Response:
-    """Whether every model can be asked."""
+async def ready(service: ServiceDep) -> Response:
+    """Whether any model can be asked."""
     return JSONResponse({"ready": service.models.ready}, 200 if service.models.ready else 503)
 
 
@@ -126,14 +127,14 @@ async def server() -> Response:
 
 
 @router.get("/models/{name}/ready")
-async def model_ready(name: str, service: Served_) -> Response:
+async def model_ready(name: str, service: ServiceDep) -> Response:
     """Whether a model can be asked."""
-    service.models.get(name, "table")
+    service.models.get(name)
     return JSONResponse({"name": name, "ready": True})
 
 
 @router.get("/models/{name}", response_model=MetadataAnswer)
-async def metadata(name: str, service: Served_) -> Response:
+async def metadata(name: str, service: ServiceDep) -> Response:
     """The columns of a model."""
     served = service.models.get(name, "table")
     columns = [{"name": one, "datatype": _datatype(served, one), "shape": [-1]} for one in served.model.columns]
@@ -143,16 +144,13 @@ async def metadata(name: str, service: Served_) -> Response:
 
 
 @router.post("/models/{name}/infer", response_model=InferAnswer)
-async def infer(name: str, said: InferRequest, service: Served_) -> Response:
+async def infer(name: str, said: InferRequest, service: ServiceDep) -> Response:
     """Fill the unknown cells of some rows, and score what was known."""
     served = service.models.get(name, "table")
 
     def work() -> bytes:
-        with notes_heard() as notes:
-            try:
-                outputs = _infer(served, said, service.settings.limits)
-            except UserError as error:
-                raise of_mistake(error, "inputs") from error
+        with noted("inputs") as notes:
+            outputs = _infer(served, said, service.settings.limits)
         facts: dict[str, Any] = {"model_name": name, "outputs": outputs, "parameters": {"notes": notes}}
         return as_json(facts if said.id is None else facts | {"id": said.id})
 
@@ -167,7 +165,7 @@ def _infer(served: Served, said: InferRequest, limits: Any) -> list[dict[str, An
             message = f"the shape {tensor.shape} does not go with {len(cells)} elements"
             raise ServiceError(422, message, where=f"inputs.{number}")
         if tensor.name in columns:
-            raise ServiceError(422, f"{tensor.name!r:.80} stands twice", where=f"inputs.{number}")
+            raise ServiceError(422, f"{tensor.name!r:.80} is there twice", where=f"inputs.{number}")
         tables.check_size(len(cells), len(said.inputs), limits)
         columns[tensor.name] = _column(cells, tensor, number)
     if len({len(column) for column in columns.values()}) > 1:
@@ -194,7 +192,12 @@ def _column(cells: list[Any], tensor: TensorIn, number: int) -> Any:
     if tensor.datatype in NUMBERS:
         if any(isinstance(cell, str) for cell in cells):
             raise ServiceError(422, f"{tensor.datatype} holds numbers, not texts", where=f"inputs.{number}.data")
-        return np.array([np.nan if cell is None else float(cell) for cell in cells])
+        try:
+            return np.array([np.nan if cell is None else float(cell) for cell in cells])
+        except OverflowError:
+            raise ServiceError(
+                422, "a number this large cannot be computed with", where=f"inputs.{number}.data"
+            ) from None
     return pd.Series([None if cell in (None, "") else str(cell) for cell in cells], dtype=object)
 
 

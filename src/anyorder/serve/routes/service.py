@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import mimetypes
+from collections import Counter
 from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from anyorder.serve import answers
+from anyorder.serve import answers, tables
 from anyorder.serve.errors import ServiceError
 from anyorder.serve.models import Served
-from anyorder.serve.service import Served_, as_json
+from anyorder.serve.service import ServiceDep, as_json
 from anyorder.support.installed import version_of
 from anyorder.support.plain import plain
 
@@ -41,7 +42,7 @@ def model_facts(served: Served) -> dict[str, Any]:
 
 
 @router.get("/v1/models", response_model=answers.ModelList, tags=["service"])
-async def models(service: Served_) -> Response:
+async def models(service: ServiceDep) -> Response:
     """The models that are served, and how much a request may ask for."""
     found = [model_facts(one) for one in service.models.served.values()]
     limits = asdict(service.settings.limits)
@@ -50,14 +51,14 @@ async def models(service: Served_) -> Response:
 
 
 @router.get("/v1/models/{name}", response_model=answers.ModelCard, tags=["service"])
-async def card(name: str, service: Served_) -> Response:
+async def card(name: str, service: ServiceDep) -> Response:
     """How a model came to be."""
     served = service.models.get(name)
     return Response(as_json({"name": name, "card": served.model.card}), media_type="application/json")
 
 
 @router.get("/health/live", response_model=answers.Health, tags=["service"])
-async def live(service: Served_) -> Response:
+async def live(service: ServiceDep) -> Response:
     """Whether the service is there."""
     return JSONResponse({"status": "ok", "models": {}})
 
@@ -65,15 +66,15 @@ async def live(service: Served_) -> Response:
 @router.get(
     "/health/ready", response_model=answers.Health, responses={503: {"model": answers.Health}}, tags=["service"]
 )
-async def ready(service: Served_) -> Response:
-    """Whether every model can be asked; those that cannot do not keep the others from answering."""
-    found = {name: one.status for name, one in service.models.served.items()}
+async def ready(service: ServiceDep) -> Response:
+    """Whether any model can be asked, and how many can; GET /v1/models names them."""
+    found = Counter(one.status for one in service.models.served.values())
     status = "ok" if service.models.ready else "unavailable"
     return JSONResponse({"status": status, "models": found}, 200 if service.models.ready else 503)
 
 
 @router.get("/metrics", tags=["service"], responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
-async def metrics(service: Served_) -> Response:
+async def metrics(service: ServiceDep) -> Response:
     """Counts and times, as Prometheus reads them."""
     for state, count in service.jobs.counts().items():
         service.metrics.jobs.labels(state).set(count)
@@ -81,24 +82,26 @@ async def metrics(service: Served_) -> Response:
 
 
 @router.get("/v1/jobs/{identity}", response_model=answers.JobAnswer, response_model_exclude_none=True, tags=["jobs"])
-async def job(identity: str, service: Served_) -> Response:
+async def job(identity: str, service: ServiceDep) -> Response:
     """How far a job is."""
     return JSONResponse(service.jobs.get(identity).facts())
 
 
 @router.get("/v1/jobs/{identity}/result", tags=["jobs"], response_model=answers.FillAnswer)
-async def result(identity: str, service: Served_) -> Response:
-    """What a job found, in the type that was accepted when it began."""
+async def result(identity: str, service: ServiceDep, request: Request) -> Response:
+    """What a job found, in the type that is accepted now, or that was when it began."""
     found = service.jobs.get(identity)
     if found.error is not None:
         raise found.error
     if found.result is None:
         raise ServiceError(409, f"the job is {found.state}; there is no result", kind=f"job_{found.state}")
-    return found.result
+    anything = request.headers.get("accept", "*/*") in ("", "*/*")
+    kind, written = None if anything else tables.accepted(request), found.result
+    return await service.workers.run(lambda: written.response(kind))
 
 
 @router.delete("/v1/jobs/{identity}", response_model=answers.JobAnswer, tags=["jobs"])
-async def cancel(identity: str, service: Served_) -> Response:
+async def cancel(identity: str, service: ServiceDep) -> Response:
     """Stop a job; one that has ended is forgotten."""
     return JSONResponse(service.jobs.cancel(identity).facts())
 
@@ -126,7 +129,7 @@ async def docs(request: Request) -> HTMLResponse:
     parts = [
         f"<h1>{html.escape(described['info']['title'])}</h1><p>{html.escape(described['info']['description'])}</p>"
     ]
-    parts.append('<p>As OpenAPI: <a href="/openapi.json">openapi.json</a></p><dl>')
+    parts.append('<p>As OpenAPI: <a href="openapi.json">openapi.json</a></p><dl>')
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
             parts.append(f"<dt><code>{method.upper()} {html.escape(path)}</code></dt>")

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from anyorder.serve import answers
-from anyorder.serve.errors import ServiceError
-from anyorder.serve.service import Seed, Served_, Service, key_of
+from anyorder.serve.service import Asked, Seed, ServiceDep, key_of, score_facts
 
 router = APIRouter(prefix="/v1/models/{name}/text", tags=["texts"])
 LONGEST = 20_000  # characters of a text
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class TextFillRequest(_Request):
+class TextFillRequest(Asked):
     """A text with holes."""
 
     text: str = Field(max_length=LONGEST, examples=["the q__ck br_wn f_x"])
@@ -30,7 +24,7 @@ class TextFillRequest(_Request):
     seed: Seed = 0
 
 
-class TextSampleRequest(_Request):
+class TextSampleRequest(Asked):
     """Texts from nothing, or from a beginning."""
 
     count: int = Field(1, ge=1)
@@ -41,7 +35,7 @@ class TextSampleRequest(_Request):
     order: Literal["model", "confidence"] = "model"
 
 
-class TextScoreRequest(_Request):
+class TextScoreRequest(Asked):
     """Texts to score."""
 
     texts: list[Annotated[str, Field(max_length=LONGEST)]] = Field(min_length=1, max_length=1000)
@@ -49,21 +43,12 @@ class TextScoreRequest(_Request):
     seed: Seed = 0
 
 
-def check_work(service: Service, characters: int, where: str) -> None:
-    """Refuse more characters, over all draws, than there may be cells in a table."""
-    limit = service.settings.limits.cells
-    if characters > limit:
-        raise ServiceError(
-            413, f"{characters} characters at once are too many", kind="cells_limit", where=where, limit=limit
-        )
-
-
 @router.post("/fill", response_model=answers.TextFillAnswer)
-async def fill(name: str, said: TextFillRequest, service: Served_) -> Response:
+async def fill(name: str, said: TextFillRequest, service: ServiceDep) -> Response:
     """Fill the holes of a text; what is given stays as it is."""
     served = service.models.get(name, "text")
     service.check_draws(said.draws)
-    check_work(service, len(said.text) * (said.draws or 1), "draws")
+    service.check_cells(said.draws or 1, len(said.text), "draws", "texts")
 
     def facts() -> dict[str, Any]:
         found = served.model.fill(said.text, mark=said.mark, draws=said.draws, seed=said.seed)
@@ -80,38 +65,30 @@ async def fill(name: str, said: TextFillRequest, service: Served_) -> Response:
             ]
         }
 
-    return await service.answer(key_of("text/fill", name, said.model_dump()), facts, "text")
+    return await service.answer(key_of("text/fill", name, said.model_dump()), facts, "text", said)
 
 
 @router.post("/sample", response_model=answers.TextsAnswer)
-async def sample(name: str, said: TextSampleRequest, service: Served_) -> Response:
+async def sample(name: str, said: TextSampleRequest, service: ServiceDep) -> Response:
     """Draw texts, from nothing or from a beginning: a continuation."""
     served = service.models.get(name, "text")
     service.check_draws(said.count, "count")
-    check_work(service, said.count * served.model.length, "count")
+    service.check_cells(said.count, served.model.length, "count", "texts")
 
     def facts() -> dict[str, Any]:
         options = said.model_dump(exclude={"count"})
         return {"texts": served.model.sample(said.count, **options)}
 
-    return await service.answer(key_of("text/sample", name, said.model_dump()), facts, "beginning")
+    return await service.answer(key_of("text/sample", name, said.model_dump()), facts, "beginning", said)
 
 
 @router.post("/score", response_model=answers.ScoreAnswer)
-async def score(name: str, said: TextScoreRequest, service: Served_) -> Response:
+async def score(name: str, said: TextScoreRequest, service: ServiceDep) -> Response:
     """The log-likelihood of each text, in nats."""
     served = service.models.get(name, "text")
 
     def facts() -> dict[str, Any]:
         nats = served.model.log_prob(said.texts, orders=said.orders, seed=said.seed)
-        return scores(nats, "nats per text")
+        return score_facts(nats, "nats per text")
 
     return await service.answer(key_of("text/score", name, said.model_dump()), facts, "texts")
-
-
-def scores(nats: Any, unit: str) -> dict[str, Any]:
-    """Log-likelihoods, their mean and its standard error."""
-    rows = len(nats)
-    error = float(nats.std(ddof=1)) / math.sqrt(rows) if rows > 1 else None
-    facts: dict[str, Any] = {"rows": rows, "mean": float(nats.mean()), "standard_error": error, "unit": unit}
-    return facts | {"log_prob": nats.tolist()}
