@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := demo/report.html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Two test workers with one thread each are faster than one worker with two.
+# Two test workers with one thread each are faster than one worker with two; whoever is done takes from the other.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
@@ -39,7 +39,7 @@ demo-text: $(STAMP)  ## the same for text: Python's help pages with holes, fille
 	@echo "The picture: $(abspath $(dir $(DEMO))text.png)"
 
 test: $(STAMP)  ## run the tests
-	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS)
+	OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 smoke: $(STAMP)  ## run every benchmark script for a few seconds on generated data, and print the seconds of each
 	$(BIN)/python benchmarks/smoke.py

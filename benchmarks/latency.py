@@ -85,7 +85,7 @@ def main(
     engine, places = "auto", {"alone": 0, "beside a loop": loops}
     if smoke:  # one network, every question once
         minutes, seconds, runs, engine = 0.01, 0.0, 0, "neural"
-        places = {"beside a loop": loops}
+        places = {"alone": 0}
     codes = {"": ROOT, **({} if against is None else {"before: ": against.resolve()})}
     with tempfile.TemporaryDirectory() as folder:
         models = {label: Path(folder) / f"wine{number}.anyorder" for number, label in enumerate(codes)}

@@ -266,7 +266,7 @@ def main(
     names = [name for name, kind in _kinds().items() if name.startswith(only) or kind.family.startswith(only)]
     if smoke:
         names = [name for name in names if name in QUICK]
-        count = min(count, 60)
+        count = min(count, 24)
     with tempfile.TemporaryDirectory() as temporary:
         folder = keep or Path(temporary)
         if case:

@@ -430,7 +430,7 @@ def main(
 ) -> None:
     """Run all cases, print how many ended how, and fail if one did not end as it must."""
     record = Record(json, smoke=smoke)
-    count = 24 if smoke else count
+    count = 12 if smoke else count
     with tempfile.TemporaryDirectory(prefix="anyorder-inputs-models-") as models:
         make_models(Path(models))
         numbers = range(count) if only is None else [only]

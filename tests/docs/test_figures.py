@@ -16,7 +16,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 NUMBER = r"(?<![\w.])([+-]?(?:\d+\.\d+|\d+(?= s\b)))(?: ?%)?(?: ± (\d+\.\d+))?"
 
 Address = tuple[str, ...]
-"""The names on the way to one value of a result file; a row of a list goes by the first of its values."""
+"""The names on the way to one value of a result file; a row of a list goes by the first of its values, or by the first
+two with a comma between them."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,10 @@ def value_at(content: Any, address: Address) -> Any:
     """The value at an address; KeyError if there is none."""
     for name in address:
         if isinstance(content, list):
-            (content,) = [row for row in content if str(next(iter(row.values()))) == name] or [{}]
+            names = [[str(value) for value in row.values()] for row in content]
+            (content,) = [
+                row for row, each in zip(content, names, strict=True) if name in (each[0], ", ".join(each[:2]))
+            ] or [{}]
         else:
             content = content[name]
     return content
@@ -98,6 +102,8 @@ def claims() -> Iterator[Claim]:
     yield from comparisons()
     yield from design()
     yield from texts()
+    yield from context()
+    yield from robots()
     yield from uncertainty()
     yield from reproduction()
 
@@ -107,6 +113,8 @@ FILLS = "energy score less that of DDPM, RePaint"
 REPAINT, SFARM = "DDPM, RePaint", "anyorder, seven modes (SFARM)"
 DEFAULT = "default, 20 minutes"
 CHAIN, LEFT = "chain network, MAC order", "chain network, left to right only"
+SHARED = tuple(f"operator and {name}" for name in ("independent cloning", "random order (ARDM)", "MAC order"))
+ARDM, MAC = "mask network, random order (ARDM)", "mask network, MAC order (MAC)"
 
 
 def readme() -> Iterator[Claim]:
@@ -155,14 +163,18 @@ def design() -> Iterator[Claim]:
 
 
 def texts() -> Iterator[Claim]:
-    page, columns = "docs/texts.md", ("joint", "marginal, per |u|", "scattered holes", "runs of holes")
-    for row in (
-        "mask network, random order (ARDM)",
-        "mask network, MAC order (MAC)",
-        "chain network, random order",
-        LEFT,
-    ):
+    page, columns = "docs/texts.md", ("joint", "marginal", "scattered holes", "runs of holes")
+    for row in (ARDM, MAC, "chain network, random order", LEFT, "counts and chain network (default)"):
         yield Claim(page, f"| {row} |", "\n", "text_table.json", at("rows", row, *columns))
+    for row, name in (("6-gram", "counts of six characters"), ("counts", "counts alone")):
+        yield Claim(page, f"| {name} |", "\n", "text_table.json", at("rows", row, *columns))
+    above = "above {}, bits per character".format
+    nearest = at(above("the default"), "counts", *columns)
+    yield Claim(page, "(nearest: counts alone, by ", ")", "text_table.json", nearest)
+    masks = at(above("MAC's mask network"), ARDM, "joint")
+    yield Claim(page, "Of the mask networks, ARDM's has ", " bits", "text_table.json", masks)
+    chains = [at(above("the chain network in MAC's order"), row, "joint") for row in (MAC, LEFT)]
+    yield Claim(page, "MAC's mask network has ", "\n\n", "text_table.json", sum(chains, ()))
     yield Claim(page, f"| {CHAIN} (the default's) |", "\n", "text_table.json", at("rows", CHAIN, *columns))
     for row in ("4-gram", "5-gram", "6-gram", "counts", "its network alone", "default, 1 minute", DEFAULT):
         kinds = ("joint", "marginal", "scattered holes", "runs of holes", "fit, s")
@@ -175,6 +187,41 @@ def texts() -> Iterator[Claim]:
         yield Claim(page, f"| `{name}` |", "\n", "compressors.json", at("rows", name, *columns))
     dictionary = "zstd -19, the training text as its dictionary, bits per character"
     yield Claim(page, "as its dictionary takes ", "\n", "compressors.json", ((dictionary,),))
+
+
+def context() -> Iterator[Claim]:
+    page, result, table = "docs/how_to/context.md", "context.json", "regressions"
+    for name in ("concrete", "energy"):
+        rows = f"{name}, context, half the time", f"{name}, without context"
+        both = sum((at(table, row, "nats", "seconds") for row in rows), ())
+        yield Claim(page, f"| {name} |", "\n", result, (*both, *at(table, rows[1], "context_minus", "error")))
+    plain = sum(
+        (at(table, f"{name}, {way}", "nats") for way in ("LightGBM", "ridge") for name in ("concrete", "energy")), ()
+    )
+    yield Claim(page, "LightGBM with a mixture for its residuals has", "\n", result, plain)
+
+
+def robots() -> Iterator[Claim]:
+    page, result, choices = (
+        "docs/robots.md",
+        "kitchen_table6.json",
+        ("first four joints", "four drawn for each episode"),
+    )
+    choices += ("gripper and two joints", "mean of the three")
+    alone = {
+        "cloning, the operator": "cloning alone (the operator)",
+        "any-order, random order (ARDM)": "any-order alone, random order (ARDM)",
+        "any-order, MAC order (full autonomy)": "any-order alone, MAC order (full autonomy)",
+    }
+    for name, row in alone.items():
+        yield Claim(page, f"| {name} |", "\n", result, at("rows", row, "alone"))
+    for row in SHARED:
+        yield Claim(page, f"| {row} |", "\n", result, at("rows", row, *choices))
+    paired = at("paired differences", "MAC order minus independent cloning", *choices)
+    yield Claim(page, "MAC's order less independent cloning: ", "\nof the three", result, paired)
+    noisy = at("disturbed commands, four drawn for each episode", "0.1", "independent cloning", "random order (ARDM)")
+    noisy += at("disturbed commands, four drawn for each episode", "0.1", "MAC order")
+    yield Claim(page, "the independent clone completes ", "\n", result, noisy)
 
 
 def uncertainty() -> Iterator[Claim]:
@@ -199,10 +246,9 @@ def reproduction() -> Iterator[Claim]:
         *(at("rows", name, "joint, equal time") for name in masks),
     )
     both = ("joint", "marginal, per N")
-    ours = [
-        at("rows", name, *both)
-        for name in ("mask network, random order (ARDM)", "mask network, MAC order (MAC)", CHAIN)
-    ]
+    ours = [at("rows", name, *both) for name in (ARDM, MAC, CHAIN)]
+    both_ways = [at("rows", name, choice) for choice in ("mean of the three", "first four joints") for name in SHARED]
+    yield row("| mean of three choices of the operator's four numbers", " | ", "kitchen_table6.json", *both_ways)
     yield row("| left-to-right network ", " | ", "text_table.json", at("rows", LEFT, "joint"), *ours)
     sets = {"power": ("3", "5", "6"), "bsds300": ("3", "5", "10"), "miniboone": ("3", "5", "10")}
     firsts = [
