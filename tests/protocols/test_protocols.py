@@ -19,7 +19,7 @@ from scipy import stats
 
 import anyorder.protocols
 from anyorder.errors import UserError
-from anyorder.protocols import Canonical, Hashed, Pixelwise, Protocol, Random, protocols
+from anyorder.protocols import AnyEvidence, Canonical, Hashed, Pixelwise, Protocol, Random, protocols
 from anyorder.protocols.hashed import mix
 from anyorder.query import PAD, Query
 from anyorder.support.registry import describe
@@ -34,6 +34,8 @@ ALL: list[Protocol] = [
     Canonical(order=(3, 0, 4, 1, 2)),
     Hashed(),
     Hashed(seed=-7),
+    AnyEvidence(),
+    AnyEvidence(share=0.5, stride=2),
 ]
 
 
@@ -95,6 +97,21 @@ def test_random_is_decided_by_its_generator() -> None:
     assert orders_of(Random(), query, 1) != orders_of(Random(), query, 2)
     with pytest.raises(UserError, match="generator"):
         Random().chain(query)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_so_large_a_share_reads_its_evidence_in_random_order_and_all_answer_in_canonical_order(share: float) -> None:
+    """Every order of four known variables by enumeration: ``share / 24``, and the canonical one what is left."""
+    evidence = torch.tensor([[True, False, True, True, True, False]]).expand(24_000, -1)
+    chain = AnyEvidence(share=share).chain(Query(evidence, ~evidence), torch.Generator().manual_seed(0))
+    assert bool((chain.order == torch.tensor([1, 5])).all())
+    found = Counter(map(tuple, chain.prefix.tolist()))
+    law = dict.fromkeys(itertools.permutations((0, 2, 3, 4)), share / 24)
+    law[0, 2, 3, 4] += 1 - share
+    assert set(found) <= {order for order, prob in law.items() if prob}
+    there = [order for order, prob in law.items() if prob]
+    expected = [24_000 * law[order] for order in there]
+    assert len(there) == 1 or stats.chisquare([found[order] for order in there], expected).pvalue > 1e-3
 
 
 def test_canonical_lexicographic_answers_ascending() -> None:
@@ -202,6 +219,8 @@ def test_hashed_orders_of_different_masks_look_uniform_and_unrelated() -> None:
         (lambda: Canonical(order=(1, 0)), "2 variables, the data 5"),
         (lambda: Canonical(stride=0), "from 1 up"),
         (lambda: Canonical(order=(0, 1), stride=2), "not both"),
+        (lambda: AnyEvidence(share=1.5), "from 0 to 1, got 1.5"),
+        (lambda: AnyEvidence(stride=0), "from 1 up"),
         (lambda: Hashed(seed=0.5), "whole number"),  # type: ignore[arg-type]
         (lambda: protocols.build({"name": "canonicl"}), "did you mean 'canonical'"),
     ],
@@ -245,7 +264,7 @@ def test_a_new_protocol_is_one_new_file() -> None:
 
 
 def test_every_protocol_is_registered_and_a_dropped_one_is_gone() -> None:
-    assert protocols.names() == ["canonical", "hashed", "pixelwise", "random"]
+    assert protocols.names() == ["any_evidence", "canonical", "hashed", "pixelwise", "random"]
 
 
 def test_pixelwise_keeps_the_channels_of_a_pixel_together() -> None:

@@ -1,5 +1,6 @@
 """In what order the variables of a question are answered: one protocol per file."""
 
+from anyorder.protocols.any_evidence import AnyEvidence
 from anyorder.protocols.base import Protocol
 from anyorder.protocols.canonical import Canonical
 from anyorder.protocols.hashed import Hashed
@@ -9,4 +10,4 @@ from anyorder.support.registry import Registry
 
 protocols: Registry[Protocol] = Registry("anyorder.protocols", Protocol, "protocol")
 
-__all__ = ["Canonical", "Hashed", "Pixelwise", "Protocol", "Random", "protocols"]
+__all__ = ["AnyEvidence", "Canonical", "Hashed", "Pixelwise", "Protocol", "Random", "protocols"]

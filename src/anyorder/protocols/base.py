@@ -33,8 +33,14 @@ class Protocol(ABC):
     ) -> Shaped[Tensor, "batch variables"]:
         """A key per variable; the members of ``mask`` are answered by ascending key, ties by index."""
 
+    def evidence_keys(
+        self, mask: Bool[Tensor, "batch variables"], generator: torch.Generator | None
+    ) -> Shaped[Tensor, "batch variables"]:
+        """The order in which evidence is read: that of the asked variables, unless a protocol says otherwise."""
+        return self.keys(mask, generator)
+
     def chain(self, query: Query, generator: torch.Generator | None = None, context: Sequence[int] = ()) -> Chain:
-        """Evidence in this protocol's order, then the asked variables in this protocol's order.
+        """Evidence in the order in which it is read, then the asked variables in that in which they are answered.
 
         Evidence out of the ``context``, which every question knows, is read before all other.
         """
@@ -45,7 +51,7 @@ class Protocol(ABC):
             # One question, answered by many draws: one row is sorted for all.
             one = self.chain(query.rows(slice(0, 1)), generator)
             return Chain(one.prefix.expand(len(sets), -1), one.order.expand(len(sets), -1), query.variables)
-        prefix = ordered(query.evidence, self.keys(query.evidence, generator), pad_left=True)
+        prefix = ordered(query.evidence, self.evidence_keys(query.evidence, generator), pad_left=True)
         order = ordered(query.asked, self.keys(query.asked, generator))
         return Chain(prefix, order, query.variables)
 
