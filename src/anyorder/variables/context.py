@@ -75,10 +75,13 @@ def check_known(schema: Schema, known: Collection[int]) -> None:
     if not lacking:
         return
     names = [schema.names[index] for index in lacking]
-    pairs = ", ".join(f"{name!r}: ..." for name in names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+    more = ", ..." if len(names) > MOST_NAMED else ""
+    pairs = ", ".join(f"{name!r}: ..." for name in names[:MOST_NAMED]) + more
+    written = ", ".join(f"{name}=..." for name in names[:MOST_NAMED]) + more
     raise UserError(
         f"the model was fitted with context, which every question must know; not given: {_named(names)}. "
-        f"Give {'it' if len(names) == 1 else 'them'}, as in model.given({{{pairs}}}), or fit again without context="
+        f"Give {'it' if len(names) == 1 else 'them'}, as in model.given({{{pairs}}}) or, at the command line, "
+        f"'{written}'; or fit again without context="
     )
 
 
