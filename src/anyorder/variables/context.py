@@ -45,8 +45,10 @@ def with_context(schema: Schema, names: Sequence[str], table: pd.DataFrame) -> S
         if name not in schema:
             raise UserError(f"context: no column {name!r}; {nearest(name, schema.names)}")
     if len(names) == len(schema):
+        others = ", ".join(f"{name!r} ({why})" for name, why in list(schema.reasons.items())[:MOST_NAMED])
         raise UserError(
             "every column is context, so nothing is left to learn; leave those out of context= that you want to ask for"
+            + (f" (left out of the model: {others})" if others else "")
         )
     chosen = set(names)
     variables = tuple(
@@ -98,9 +100,11 @@ def check_rows(schema: Schema, known: Bool[np.ndarray, "rows variables"], column
         rows = np.flatnonzero(~known[:, index])
         if len(rows):
             several = f"rows {_named(rows.tolist())}" if len(rows) > 1 else f"row {rows[0]}"
+            unknown = "unknown, or none of the values seen in the fit," if schema.variables[index].levels else "unknown"
             raise UserError(
-                f"column {schema.names[index]!r} is context, which every row must know, but it is unknown in {several} "
-                "(counted from 0); fill it in, leave those rows out, or fit with rows in which it is missing too"
+                f"column {schema.names[index]!r} is context, which every row must know, but it is {unknown} in "
+                f"{several} (counted from 0); fill it in, leave those rows out, or fit with rows in which it is "
+                "missing too"
             )
 
 

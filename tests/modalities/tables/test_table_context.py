@@ -286,7 +286,8 @@ def test_rows_must_know_the_context(model: ao.TableModel) -> None:
             ask(rows)
     with pytest.raises(UserError, match="has no column 'town'"):
         model.log_prob(rows.drop(columns="town"))
-    with pytest.raises(UserError, match="'town' is context"), warnings.catch_warnings():
+    unseen = r"'town' is context, .* unknown, or none of the values seen in the fit, in rows 0, 1"
+    with pytest.raises(UserError, match=unseen), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fill(table(6).assign(town="south"), unseen="missing")
 
@@ -424,6 +425,15 @@ def test_context_that_cannot_be(frame: pd.DataFrame, context: Any, said: str) ->
         warnings.simplefilter("ignore")
         with pytest.raises(UserError, match=said):
             ao.fit(rows, context=context, drop=["gone"], config=QUICK)
+
+
+def test_a_target_without_a_value_is_named_where_only_context_is_left(frame: pd.DataFrame) -> None:
+    rows = frame[["size"]].assign(price=np.nan)
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(UserError, match=r"'price' \(every cell is missing"),
+    ):
+        ao.fit(rows, context=["size"], config=QUICK)
 
 
 def test_texts_and_pictures_have_no_context() -> None:
