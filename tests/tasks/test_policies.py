@@ -20,6 +20,7 @@ from anyorder.model.any_order import clipped
 from anyorder.networks.base import MaskNetwork
 from anyorder.protocols import Canonical
 from anyorder.query import Chain, Query
+from anyorder.tasks.policies import choosing
 from anyorder.tasks.policies.choosing import Chains, sample, scored
 from anyorder.variables.codecs import LevelCodec, LineCodec, SpikedCodec
 from anyorder.variables.encoding import Encoding
@@ -346,6 +347,30 @@ def test_what_is_not_asked_does_not_matter(fitted: ao.TableModel, demonstrations
         pd.testing.assert_frame_equal(policy.act(other, {"gear": 3}, how=how, seed=1), expected)
     # An action that is left out of the policy is marginalised out, not drawn.
     assert list(ao.Policy(fitted, action=["right"]).act(rows.iloc[0])) == ["right"]
+
+
+def test_values_of_unknown_cells_reach_no_action(fitted: ao.TableModel) -> None:
+    """Beneath the reading of a state too: whatever stands where a row knows nothing, the actions are the same bits."""
+    core, rng = fitted.core, np.random.default_rng(0)
+    schema, count = core.schema, 12
+    states = pd.DataFrame(rng.uniform(-1, 1, (count, 2)), columns=["position", "light"]).assign(
+        gear=rng.integers(0, 40)
+    )
+    values, known = core.encoding.encode(states.assign(left=0.3, right=0.0, horn="on"))
+    known[:, [schema.index(name) for name in ("right", "horn")]] = False
+    known[::2, schema.index("light")] = False  # context that may be unknown
+    asked = np.zeros_like(known)
+    asked[:, [schema.index(name) for name in ("right", "horn")]] = True
+    query = Query(torch.from_numpy(known), torch.from_numpy(asked))
+    rows = torch.from_numpy(np.where(known, values, 0.0))
+    other = torch.from_numpy(np.where(known, values, rng.integers(0, 2, values.shape)))
+    assert not torch.equal(rows, other)
+    for choose in (
+        lambda of: sample(core, of, query, 3, None),
+        lambda of: choosing.mean(core, of, query, None),
+        lambda of: choosing.most_probable(core, of, query, 3, None, count=4),
+    ):
+        assert np.array_equal(choose(rows)[asked], choose(other)[asked])
 
 
 def test_everything_given_comes_back_as_it_is(fitted: ao.TableModel) -> None:
