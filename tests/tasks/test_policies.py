@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -470,6 +472,7 @@ def test_polars_frames_come_back_as_such(fitted: ao.TableModel) -> None:
         ([0.0, 0.0], {"horn": "loud"}, {}, "'horn'"),
         ([[0.0, 0.0], [0.0]], {}, {}, "state must be"),
         ((cell for cell in [0.0, 0.0]), {}, {}, "state must be"),
+        ([{"position": 0.0, "light": 0.0}] * 2, {}, {}, "state must be .* for many states a frame"),
         ([np.zeros((2, 2)), 0.0], {}, {}, "state must be"),
         ({"position": np.zeros((2, 2)), "light": 0.0}, {}, {}, "'position' must be one value"),
         (pd.DataFrame([[0.0] * 3], columns=["position", "light", "light"]), {}, {}, "repeated: 'light'"),
@@ -521,6 +524,21 @@ def test_cells_among_plain_numbers_that_are_none(gaussian: ao.TableModel, cell: 
 def test_policies_that_cannot_be(fitted: ao.TableModel, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ao.UserError, match=message):
         ao.Policy(fitted, **options)
+
+
+def test_a_state_that_is_no_context_may_be_left_out(gaussian: ao.TableModel) -> None:
+    with pytest.raises(ao.UserError, match=r"'v1' is unknown .* in which it is neither state nor action"):
+        ao.Policy(gaussian, state=["v0", "v1"]).act([1.5, np.nan], how="mean")
+    expected, _ = conditional({0: 1.5})
+    found = ao.Policy(gaussian, state=["v0"], action=["v2", "v3"]).act([1.5], how="mean", as_array=True)
+    assert np.allclose(found, expected[1:], atol=1e-6)
+
+
+def test_a_policy_goes_to_another_process(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted, action=["right", "left"], bounds={"left": (-1, 1)})
+    for again in (pickle.loads(pickle.dumps(policy)), copy.deepcopy(policy)):
+        assert (again.state, again.action, again.bounds) == (policy.state, policy.action, policy.bounds)
+        assert again.act([0.2, 0.1], seed=5) == policy.act([0.2, 0.1], seed=5)
 
 
 def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:

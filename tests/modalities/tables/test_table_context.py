@@ -210,6 +210,7 @@ def test_files_without_context_do_not_speak_of_it(frame: pd.DataFrame) -> None:
 def test_the_card_and_info_name_the_context(model: ao.TableModel) -> None:
     assert model.card["arguments"]["context"] == CONTEXT
     assert "context: always known" in model._repr_html_()
+    assert repr(model).startswith("TableModel(6 columns, 3 of them context: size, price, ")
 
 
 @pytest.mark.parametrize(
