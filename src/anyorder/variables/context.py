@@ -38,9 +38,10 @@ def with_context(schema: Schema, names: Sequence[str], table: pd.DataFrame) -> S
         if name in schema.dropped:
             raise UserError(f"{name!r} is in both context= and drop=; leave it out of one of them")
         if name in schema.left_out:
+            otherwise = "" if name in schema.empty else f", or say what it is, as in kinds={{{name!r}: 'categorical'}}"
             raise UserError(
                 f"context: column {name!r} is left out of the model ({schema.reasons[name]}), so it cannot be known to "
-                f"it; remove it from context=, or say what it is, as in kinds={{{name!r}: 'categorical'}}"
+                f"it; remove it from context={otherwise}"
             )
         if name not in schema:
             raise UserError(f"context: no column {name!r}; {nearest(name, schema.names)}")

@@ -414,12 +414,13 @@ def test_rules_may_speak_of_context_that_is_known(frame: pd.DataFrame) -> None:
         ("size", "context must be a list of columns"),
         (3, "context must be a list of columns"),
         (["size", "price", "town", "sold", "age", "rooms"], "every column is context"),
-        (["name"], r"column 'name' is left out of the model \("),
+        (["name"], r"column 'name' is left out of the model \(.*remove it from context=, or say what it is"),
+        (["none"], r"column 'none' is left out of the model \(every cell is missing\).*remove it from context=$"),
         (["gone"], "in both context= and drop="),
     ],
 )
 def test_context_that_cannot_be(frame: pd.DataFrame, context: Any, said: str) -> None:
-    rows = frame.assign(gone=1.5)
+    rows = frame.assign(gone=1.5, none=np.nan)
     if context == ["name"]:
         rows = rows.assign(name=[f"house number {number} of all" for number in range(len(rows))])
     with warnings.catch_warnings():
