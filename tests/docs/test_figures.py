@@ -224,6 +224,11 @@ def robots() -> Iterator[Claim]:
     noisy = at("disturbed commands, four drawn for each episode", "0.1", "independent cloning", "random order (ARDM)")
     noisy += at("disturbed commands, four drawn for each episode", "0.1", "MAC order")
     yield Claim(page, "the independent clone completes ", "\n", result, noisy)
+    errors = "squared error of what is added, new demonstrations"
+    falls = ((f"MAC order, {heard}", choice) for choice in choices[:3] for heard in ("nothing", "what was done"))
+    heard = tuple((errors, *address) for address in falls)
+    heard += tuple((errors, "MAC order, what the operator would do", choice) for choice in choices[:3])
+    yield Claim(page, "\nerror of the others falls from ", "A clone knows", result, heard)
     models = {
         "one network (20,000 rows)": "neural, 20000, 1",
         "four networks (3,000 rows)": "neural, 3000, 4",
