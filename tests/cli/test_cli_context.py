@@ -59,15 +59,32 @@ def test_questions_know_it_or_are_refused(model: Path, capsys: pytest.CaptureFix
     assert "ask for" in run(capsys, "next", str(model), "--about", "c", "--given", "a=1, b=0", "--draws", "16").out
     run(capsys, "score", str(model), table)
     for arguments, said in (
-        (["ask", str(model), "c | a=1"], "not given: 'b'"),
+        (
+            ["ask", str(model), "c | a=1"],
+            "not given: 'b'. Give it, as in model.given({'b': ...}) or, at the command line, 'b=...'",
+        ),
         (["ask", str(model), "a | b=1"], "'a' is context"),
         (["ask", str(model), "c | a > 1, b=0"], "cannot be given as a range"),
         (["sample", str(model), "-n", "2"], "every question must know"),
         (["predict", str(model), table, "--column", "a"], "'a' is context"),
         (["next", str(model), "--about", "c"], "every question must know"),
         (["interview", str(model), "--about", "a"], "'a' is context"),
+        (["interview", str(model), "--about", "c"], "at the command line, 'a=..., b=...'"),
     ):
         assert said in refused(capsys, *arguments)
+
+
+def test_an_interview_begins_with_the_context_and_keeps_it(
+    model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = iter(["tell a=2", "3", "undo", "undo", "undo", "quit"])
+    monkeypatch.setattr("builtins.input", lambda prompt: next(said))
+    arguments = ["interview", str(model), "--about", "c", "--given", "a=1, b=0", "--draws", "16", "--least", "0"]
+    out = run(capsys, *arguments).out
+    assert "d? (expected gain" in out
+    for line in ("forgotten: d (answered)", "forgotten: what was added (told)", "nothing to undo"):
+        assert line in out
+    assert out.endswith("known: a=1, b=0\n")
 
 
 def test_a_wrong_name_is_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ NUMBER = r"(?<![\w.])([+-]?(?:\d+\.\d+|\d+(?= s\b)))(?: ?%)?(?: ± (\d+\.\d+))?"
 
 Address = tuple[str, ...]
 """The names on the way to one value of a result file; a row of a list goes by the first of its values, or by the first
-two with a comma between them."""
+few with commas between them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ def value_at(content: Any, address: Address) -> Any:
         if isinstance(content, list):
             names = [[str(value) for value in row.values()] for row in content]
             (content,) = [
-                row for row, each in zip(content, names, strict=True) if name in (each[0], ", ".join(each[:2]))
+                row
+                for row, each in zip(content, names, strict=True)
+                if name in (", ".join(each[:count]) for count in range(1, len(each) + 1))
             ] or [{}]
         else:
             content = content[name]
@@ -222,6 +224,22 @@ def robots() -> Iterator[Claim]:
     noisy = at("disturbed commands, four drawn for each episode", "0.1", "independent cloning", "random order (ARDM)")
     noisy += at("disturbed commands, four drawn for each episode", "0.1", "MAC order")
     yield Claim(page, "the independent clone completes ", "\n", result, noisy)
+    errors = "squared error of what is added, new demonstrations"
+    falls = ((f"MAC order, {heard}", choice) for choice in choices[:3] for heard in ("nothing", "what was done"))
+    heard = tuple((errors, *address) for address in falls)
+    heard += tuple((errors, "MAC order, what the operator would do", choice) for choice in choices[:3])
+    yield Claim(page, "\nerror of the others falls from ", "A clone knows", result, heard)
+    models = {
+        "one network (20,000 rows)": "neural, 20000, 1",
+        "four networks (3,000 rows)": "neural, 3000, 4",
+        "four networks, trees and lines (3,000 rows)": "auto, 3000, 16",
+    }
+    ways, speed = ("sample", "mean", "most probable", "generic sample"), "policy_speed.json"
+    for name, model in models.items():
+        taken = tuple(("policies", f"{model}, {way}, 1", "ms") for way in ways)
+        yield Claim(page, f"| {name} |", "\n", speed, taken)
+    together = tuple(("policies", f"{model}, sample, 256", "ms") for model in models.values())
+    yield Claim(page, "cheaper than one by one: ", "\n", speed, together)
 
 
 def uncertainty() -> Iterator[Claim]:

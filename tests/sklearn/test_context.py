@@ -31,7 +31,7 @@ def rows(count: int = 60) -> pd.DataFrame:
 def test_an_imputer_fills_the_rest_given_its_context() -> None:
     holes = rows()
     holes.loc[::3, "c"] = np.nan
-    for given, context in ((holes, ["a", "b"]), (holes.to_numpy(), [0, 1])):
+    for given, context in ((holes, ["a", "b"]), (holes, holes.columns[:2]), (holes.to_numpy(), np.arange(2))):
         imputer = clone(AnyOrderImputer(context=context, **SETTINGS)).fit(given)
         assert imputer.model_.schema.context == (0, 1)
         assert not np.isnan(np.asarray(imputer.transform(given), dtype=float)).any()
@@ -59,3 +59,5 @@ def test_all_inputs_as_context(estimator: type[Any]) -> None:
     assert len(some.predict(frame[["a", "b"]].assign(a=np.nan))) == 60
     with pytest.raises(UserError, match="context must be a list"):
         estimator(context="a", **SETTINGS).fit(frame[["a", "b"]], target)
+    with pytest.raises(UserError, match="context names the target, 'target'; name inputs, or say context='inputs'"):
+        estimator(context=["a", "target"], **SETTINGS).fit(frame[["a", "b"]], target)

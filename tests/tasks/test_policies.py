@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import threading
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +22,7 @@ from anyorder.model.any_order import clipped
 from anyorder.networks.base import MaskNetwork
 from anyorder.protocols import Canonical
 from anyorder.query import Chain, Query
+from anyorder.tasks.policies import choosing
 from anyorder.tasks.policies.choosing import Chains, sample, scored
 from anyorder.variables.codecs import LevelCodec, LineCodec, SpikedCodec
 from anyorder.variables.encoding import Encoding
@@ -348,6 +351,30 @@ def test_what_is_not_asked_does_not_matter(fitted: ao.TableModel, demonstrations
     assert list(ao.Policy(fitted, action=["right"]).act(rows.iloc[0])) == ["right"]
 
 
+def test_values_of_unknown_cells_reach_no_action(fitted: ao.TableModel) -> None:
+    """Beneath the reading of a state too: whatever stands where a row knows nothing, the actions are the same bits."""
+    core, rng = fitted.core, np.random.default_rng(0)
+    schema, count = core.schema, 12
+    states = pd.DataFrame(rng.uniform(-1, 1, (count, 2)), columns=["position", "light"]).assign(
+        gear=rng.integers(0, 40)
+    )
+    values, known = core.encoding.encode(states.assign(left=0.3, right=0.0, horn="on"))
+    known[:, [schema.index(name) for name in ("right", "horn")]] = False
+    known[::2, schema.index("light")] = False  # context that may be unknown
+    asked = np.zeros_like(known)
+    asked[:, [schema.index(name) for name in ("right", "horn")]] = True
+    query = Query(torch.from_numpy(known), torch.from_numpy(asked))
+    rows = torch.from_numpy(np.where(known, values, 0.0))
+    other = torch.from_numpy(np.where(known, values, rng.integers(0, 2, values.shape)))
+    assert not torch.equal(rows, other)
+    for choose in (
+        lambda of: sample(core, of, query, 3, None),
+        lambda of: choosing.mean(core, of, query, None),
+        lambda of: choosing.most_probable(core, of, query, 3, None, count=4),
+    ):
+        assert np.array_equal(choose(rows)[asked], choose(other)[asked])
+
+
 def test_everything_given_comes_back_as_it_is(fitted: ao.TableModel) -> None:
     policy = ao.Policy(fitted)
     given = {"left": np.float32(0.1), "right": 0, "gear": 7, "horn": "off"}
@@ -445,6 +472,7 @@ def test_polars_frames_come_back_as_such(fitted: ao.TableModel) -> None:
         ([0.0, 0.0], {"horn": "loud"}, {}, "'horn'"),
         ([[0.0, 0.0], [0.0]], {}, {}, "state must be"),
         ((cell for cell in [0.0, 0.0]), {}, {}, "state must be"),
+        ([{"position": 0.0, "light": 0.0}] * 2, {}, {}, "state must be .* for many states a frame"),
         ([np.zeros((2, 2)), 0.0], {}, {}, "state must be"),
         ({"position": np.zeros((2, 2)), "light": 0.0}, {}, {}, "'position' must be one value"),
         (pd.DataFrame([[0.0] * 3], columns=["position", "light", "light"]), {}, {}, "repeated: 'light'"),
@@ -496,6 +524,21 @@ def test_cells_among_plain_numbers_that_are_none(gaussian: ao.TableModel, cell: 
 def test_policies_that_cannot_be(fitted: ao.TableModel, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ao.UserError, match=message):
         ao.Policy(fitted, **options)
+
+
+def test_a_state_that_is_no_context_may_be_left_out(gaussian: ao.TableModel) -> None:
+    with pytest.raises(ao.UserError, match=r"'v1' is unknown .* in which it is neither state nor action"):
+        ao.Policy(gaussian, state=["v0", "v1"]).act([1.5, np.nan], how="mean")
+    expected, _ = conditional({0: 1.5})
+    found = ao.Policy(gaussian, state=["v0"], action=["v2", "v3"]).act([1.5], how="mean", as_array=True)
+    assert np.allclose(found, expected[1:], atol=1e-6)
+
+
+def test_a_policy_goes_to_another_process(fitted: ao.TableModel) -> None:
+    policy = ao.Policy(fitted, action=["right", "left"], bounds={"left": (-1, 1)})
+    for again in (pickle.loads(pickle.dumps(policy)), copy.deepcopy(policy)):
+        assert (again.state, again.action, again.bounds) == (policy.state, policy.action, policy.bounds)
+        assert again.act([0.2, 0.1], seed=5) == policy.act([0.2, 0.1], seed=5)
 
 
 def test_a_policy_needs_a_table(gaussian: ao.TableModel) -> None:

@@ -8,7 +8,7 @@ The constructor only stores, ``fit`` calls :func:`anyorder.fit`, and every answe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import narwhals as nw
@@ -106,7 +106,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships
 
     def _context(self, inputs: pd.DataFrame, names: list[str]) -> Any:
         """The columns that are always known; what is no list of them is refused by the fit."""
-        return [_name(key, names) for key in self.context] if isinstance(self.context, list | tuple) else self.context
+        listed = isinstance(self.context, Collection) and not isinstance(self.context, str)
+        return [_name(key, names) for key in self.context] if listed else self.context
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -145,9 +146,9 @@ def drawn_seed(random_state: Any) -> int:
 
 
 def _name(key: Any, names: list[str]) -> Any:
-    """The column that a key of ``kinds`` or ``bounds`` means: one may be counted, where no column has that name."""
-    counted = isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(names) and str(key) not in names
-    return names[key] if counted else key
+    """The column that a key of ``kinds``, ``bounds`` or ``context`` means; counted where no column has its name."""
+    counts = isinstance(key, int | np.integer) and not isinstance(key, bool)
+    return names[key] if counts and 0 <= key < len(names) and str(key) not in names else key
 
 
 def as_array(filled: pd.DataFrame, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -90,7 +90,10 @@ class TablePredictor(TableEstimator):
 
     def _context(self, inputs: pd.DataFrame, names: list[str]) -> Any:
         if not (isinstance(self.context, str) and self.context == "inputs"):
-            return super()._context(inputs, names)
+            context = super()._context(inputs, names)
+            if isinstance(context, list) and self.target_ in context:
+                raise UserError(f"context names the target, {self.target_!r}; name inputs, or say context='inputs'")
+            return context
         kinds = {name: str(kind) for name, kind in self._kinds(names).items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit says it again

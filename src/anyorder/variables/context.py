@@ -38,15 +38,18 @@ def with_context(schema: Schema, names: Sequence[str], table: pd.DataFrame) -> S
         if name in schema.dropped:
             raise UserError(f"{name!r} is in both context= and drop=; leave it out of one of them")
         if name in schema.left_out:
+            otherwise = "" if name in schema.empty else f", or say what it is, as in kinds={{{name!r}: 'categorical'}}"
             raise UserError(
                 f"context: column {name!r} is left out of the model ({schema.reasons[name]}), so it cannot be known to "
-                f"it; remove it from context=, or say what it is, as in kinds={{{name!r}: 'categorical'}}"
+                f"it; remove it from context={otherwise}"
             )
         if name not in schema:
             raise UserError(f"context: no column {name!r}; {nearest(name, schema.names)}")
     if len(names) == len(schema):
+        others = ", ".join(f"{name!r} ({why})" for name, why in list(schema.reasons.items())[:MOST_NAMED])
         raise UserError(
             "every column is context, so nothing is left to learn; leave those out of context= that you want to ask for"
+            + (f" (left out of the model: {others})" if others else "")
         )
     chosen = set(names)
     variables = tuple(
@@ -75,10 +78,13 @@ def check_known(schema: Schema, known: Collection[int]) -> None:
     if not lacking:
         return
     names = [schema.names[index] for index in lacking]
-    pairs = ", ".join(f"{name!r}: ..." for name in names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
+    more = ", ..." if len(names) > MOST_NAMED else ""
+    pairs = ", ".join(f"{name!r}: ..." for name in names[:MOST_NAMED]) + more
+    written = ", ".join(f"{name}=..." for name in names[:MOST_NAMED]) + more
     raise UserError(
         f"the model was fitted with context, which every question must know; not given: {_named(names)}. "
-        f"Give {'it' if len(names) == 1 else 'them'}, as in model.given({{{pairs}}}), or fit again without context="
+        f"Give {'it' if len(names) == 1 else 'them'}, as in model.given({{{pairs}}}) or, at the command line, "
+        f"'{written}'; or fit again without context="
     )
 
 
@@ -95,9 +101,11 @@ def check_rows(schema: Schema, known: Bool[np.ndarray, "rows variables"], column
         rows = np.flatnonzero(~known[:, index])
         if len(rows):
             several = f"rows {_named(rows.tolist())}" if len(rows) > 1 else f"row {rows[0]}"
+            unknown = "unknown, or none of the values seen in the fit," if schema.variables[index].levels else "unknown"
             raise UserError(
-                f"column {schema.names[index]!r} is context, which every row must know, but it is unknown in {several} "
-                "(counted from 0); fill it in, leave those rows out, or fit with rows in which it is missing too"
+                f"column {schema.names[index]!r} is context, which every row must know, but it is {unknown} in "
+                f"{several} (counted from 0); fill it in, leave those rows out, or fit with rows in which it is "
+                "missing too"
             )
 
 

@@ -210,6 +210,7 @@ def test_files_without_context_do_not_speak_of_it(frame: pd.DataFrame) -> None:
 def test_the_card_and_info_name_the_context(model: ao.TableModel) -> None:
     assert model.card["arguments"]["context"] == CONTEXT
     assert "context: always known" in model._repr_html_()
+    assert repr(model).startswith("TableModel(6 columns, 3 of them context: size, price, ")
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,8 @@ def test_rows_must_know_the_context(model: ao.TableModel) -> None:
             ask(rows)
     with pytest.raises(UserError, match="has no column 'town'"):
         model.log_prob(rows.drop(columns="town"))
-    with pytest.raises(UserError, match="'town' is context"), warnings.catch_warnings():
+    unseen = r"'town' is context, .* unknown, or none of the values seen in the fit, in rows 0, 1"
+    with pytest.raises(UserError, match=unseen), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fill(table(6).assign(town="south"), unseen="missing")
 
@@ -412,18 +414,28 @@ def test_rules_may_speak_of_context_that_is_known(frame: pd.DataFrame) -> None:
         ("size", "context must be a list of columns"),
         (3, "context must be a list of columns"),
         (["size", "price", "town", "sold", "age", "rooms"], "every column is context"),
-        (["name"], r"column 'name' is left out of the model \("),
+        (["name"], r"column 'name' is left out of the model \(.*remove it from context=, or say what it is"),
+        (["none"], r"column 'none' is left out of the model \(every cell is missing\).*remove it from context=$"),
         (["gone"], "in both context= and drop="),
     ],
 )
 def test_context_that_cannot_be(frame: pd.DataFrame, context: Any, said: str) -> None:
-    rows = frame.assign(gone=1.5)
+    rows = frame.assign(gone=1.5, none=np.nan)
     if context == ["name"]:
         rows = rows.assign(name=[f"house number {number} of all" for number in range(len(rows))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with pytest.raises(UserError, match=said):
             ao.fit(rows, context=context, drop=["gone"], config=QUICK)
+
+
+def test_a_target_without_a_value_is_named_where_only_context_is_left(frame: pd.DataFrame) -> None:
+    rows = frame[["size"]].assign(price=np.nan)
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(UserError, match=r"'price' \(every cell is missing"),
+    ):
+        ao.fit(rows, context=["size"], config=QUICK)
 
 
 def test_texts_and_pictures_have_no_context() -> None:

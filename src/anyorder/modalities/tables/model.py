@@ -27,7 +27,8 @@ class TableModel(TableTasks):
     def __repr__(self) -> str:
         state, names = still_improving(self.card), self.columns
         listed = ", ".join(names[:MOST_NAMED]) + (", ..." if len(names) > MOST_NAMED else "")
-        return f"TableModel({len(names)} columns: {listed}{state and '; ' + state})"
+        context = f", {len(self.schema.context)} of them context" if self.schema.context else ""
+        return f"TableModel({len(names)} columns{context}: {listed}{state and '; ' + state})"
 
     def _repr_html_(self) -> str:
         return model_html(self.given(rules=[]), self.card)

@@ -28,6 +28,7 @@ from anyorder.support.boundary import reading
 from anyorder.support.strict_json import read_json
 from anyorder.tasks.acquisition.measurements import DRAWS, Measurements
 from anyorder.tasks.acquisition.next_question import NextQuestion, check_rules, next_question
+from anyorder.variables.schema import Variable
 
 FORMAT = "anyorder interview 1"
 LONGEST_TRANSCRIPT = 10_000_000  # bytes of a transcript
@@ -180,7 +181,7 @@ class Interview:
         )
 
     def prior(self, column: str) -> Answer:
-        """The marginal distribution of a column, before any answer.
+        """The distribution of a column before any answer, given what is known of the context alone.
 
         Parameters
         ----------
@@ -191,7 +192,8 @@ class Interview:
         -------
         Answer
         """
-        return Conditional(self.model)[column]
+        context = self.model.schema.context_names
+        return Conditional(self.model, {name: said for name, said in self.known.items() if name in context})[column]
 
     def columns(self, name: str) -> list[str]:
         """The columns that a measurement tells and that are not known yet.
@@ -252,7 +254,8 @@ class Interview:
         str or None
         """
         index, value = understand(self.model.encoding, column, said, evidence=True)
-        if isinstance(value, Region) or self.model.schema.variables[index].levels:
+        variable = self.model.schema.variables[index]
+        if isinstance(value, Region) or variable.levels or variable.context:  # of context no distribution is known
             return None
         answer = self.prior(column)
         below = float(answer.cumulative(np.array([value]))[0])
@@ -306,14 +309,20 @@ class Interview:
         self.turns.append(Turn(name, "unknown"))
 
     def undo(self) -> Turn | None:
-        """Forget the last turn.
+        """Forget the last turn; but not if the model would no longer know the context that it must know.
 
         Returns
         -------
         Turn or None
             What was forgotten.
         """
-        return self.turns.pop() if self.turns else None
+        if not self.turns:
+            return None
+        last = self.turns.pop()
+        if any(_always_known(self.model.schema[name]) for name in last.answers.keys() - self.known.keys()):
+            self.turns.append(last)
+            return None
+        return last
 
     def posterior(self) -> dict[str, Answer]:
         """The distribution of each target given all answers.
@@ -347,6 +356,10 @@ class Interview:
         """
         with atomic_path(path) as beside:
             beside.write_text(json.dumps(self.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _always_known(variable: Variable) -> bool:
+    return variable.context and not variable.optional
 
 
 def resumed(path: Path, model: AnyOrderModel, setup: Setup, *, draws: int = DRAWS, seed: int = 0) -> Interview:

@@ -73,7 +73,7 @@ class Policy:
         *,
         bounds: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
     ) -> None:
-        self._core = core = _core_of(model)
+        self._model, self._core = model, (core := _core_of(model))
         self.state, self.action = _columns(core, state, action)
         self._reader = Reader(core.encoding, self.state, self.action)
         self._bounds = Bounds.read(bounds, self.action, core.encoding)
@@ -90,6 +90,10 @@ class Policy:
 
     def __repr__(self) -> str:
         return f"Policy(p({_listed(self.action)} | {_listed(self.state)}))"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # For simulators in other processes: the model goes there as the bytes of its file, and never as code.
+        return _made, (type(self), self._model, self.state, self.action, self.bounds or None)
 
     def act(
         self,
@@ -234,12 +238,17 @@ class Policy:
             dimensions = np.ndim(state)
         except ValueError:  # lists of several lengths
             dimensions = 0
-        if dimensions not in (1, 2) or isinstance(state, str):
+        several = isinstance(state, list | tuple) and any(isinstance(one, Mapping | pd.Series) for one in state)
+        if dimensions not in (1, 2) or isinstance(state, str) or several:
             raise UserError(
                 "the state must be a mapping, a row, an array of one dimension, or for many states a frame or an array "
                 f"of two dimensions; got {state!r:.80}"
             )
         return dimensions == 1
+
+
+def _made(kind: type[Policy], model: Any, state: list[str], action: list[str], bounds: Any) -> Policy:
+    return kind(model, state, action, bounds=bounds)
 
 
 def _core_of(model: Any) -> AnyOrderModel:

@@ -263,9 +263,13 @@ class Reader:
         raise UserError(f"the state lacks {shown}{more}{hint}; a policy must know the whole state")
 
     def _refuse_unknown(self, name: str, where: str = "") -> NoReturn:
+        otherwise = (
+            f"fit with context=[{name!r}, ...] on rows in which it is sometimes missing"
+            if self.encoding.schema[name].context
+            else "make a policy in which it is neither state nor action"
+        )
         raise UserError(
-            f"the state's {name!r} is unknown (NaN){where}, but a policy must know it: give a number, or fit with "
-            f"context=[{name!r}, ...] on rows in which it is sometimes missing"
+            f"the state's {name!r} is unknown (NaN){where}, but a policy must know it: give a value, or {otherwise}"
         )
 
     def _refuse_length(self, came: int) -> NoReturn:
