@@ -1,7 +1,7 @@
 """A film of one episode: the kitchen above, below it the nine numbers of each action in two colours.
 
-Every number of an action is either given by a person or added by the model; bars go up and down from the line of 0 to
-the bounds of 1 and -1. A GIF, since every browser plays it and nothing but Pillow is needed.
+Every number of an action is either given by the operator or added by the model; bars go up and down from the line of 0
+to the bounds of 1 and -1. A GIF, since every browser plays it and nothing but Pillow is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Numbers = NDArray[np.floating]
 
 GIVEN, ADDED = ORANGE, BLUE
 LABELS = (*(f"joint {index}" for index in range(1, 8)), "finger 1", "finger 2")
-WORDS = ("given by a person", "added by the model")
+WORDS = ("given by the operator", "added by the model")
 HEIGHT = 96  # pixels of the part with the bars
 TOP, BOTTOM = 22, 16  # of them for the legend and the names
 COLOURS = 64  # of the GIF; the fewer, the smaller

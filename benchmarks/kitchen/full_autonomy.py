@@ -2,11 +2,12 @@
 
     log p(action | state) = sum over t of log p(action_{u_t} | state, action_{u_<t})
 
-along an order u: MAC's canonical one, or a random one in every step (ARDM). Alone it decides all nine numbers (the
-paper's row of full autonomy); beside a person it adds what is not given, given it. What is done is the mean of each of
-the other actions, or the most probable of some joint draws. A column of the state that hardly moves in the
-demonstrations is left out: it would be standardised like the others, and a nudge of another knob would then be far from
-all that the network has seen.
+along an order u. MAC's is canonical, and the known sets to learn from are those that this order induces, of questions
+without and with a part of the action given, larger ones more often; ARDM's is random, and all sets of a size are alike.
+Alone such a policy decides all nine numbers (the paper's row of full autonomy); beside a person it adds what is not
+given, given it. What is done is the mean of each of the other actions, or the most probable of some joint draws. A
+column of the state that hardly moves in the demonstrations is left out: it would be standardised like the others, and a
+nudge of another knob would then be far from all that the network has seen.
 """
 
 from __future__ import annotations
@@ -27,7 +28,25 @@ from kitchen import ACTIONS
 
 ACTION_NAMES = [f"action_{index}" for index in range(ACTIONS)]
 LEAST = 0.01  # rad or m, and per second: a column with a smaller standard deviation hardly moves
-ORDERS = {"MAC order": {"name": "canonical"}, "random order (ARDM)": {"name": "random"}}
+ORDERS: dict[str, dict[str, Any]] = {
+    "MAC order": {
+        "protocol": {"name": "canonical"},
+        "masking": {
+            "name": "mixture",
+            "maskings": [
+                {"name": "cardinality"},
+                {"name": "conditional", "evidence": {"name": "cardinality", "least": 0, "spare": 1}},
+            ],
+            "weights": [0.5, 0.5],
+        },
+        "objective": {"name": "parallel", "reweight": True},
+    },
+    "random order (ARDM)": {
+        "protocol": {"name": "random"},
+        "masking": {"name": "univariate"},
+        "objective": {"name": "parallel"},
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -56,7 +75,7 @@ def learn(frame: pd.DataFrame, order: str, schedule: Schedule, *, seed: int) -> 
         "components": schedule.components,
         "dependencies": False,
         "folds": 1,
-        "protocol": ORDERS[order],
+        **ORDERS[order],
         "network": {"name": "residual_mlp", "width": schedule.width, "blocks": schedule.blocks, "dropout": 0.0},
         "training": {
             "steps": schedule.steps,

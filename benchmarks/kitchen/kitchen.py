@@ -21,6 +21,7 @@ import importlib.util
 import io
 import os
 import sys
+from importlib.metadata import version
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,9 +48,11 @@ NEEDED = ("gymnasium_robotics", "mujoco", "h5py")
 def missing() -> str | None:
     """Why there is no simulator, in one line; None where it is installed."""
     absent = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if not absent:
-        return None
-    return f"the simulator is not installed (no {', '.join(absent)}): pip install 'anyorder[robotics]'"
+    if absent:
+        return f"the simulator is not installed (no {', '.join(absent)}): pip install 'anyorder[robotics]'"
+    if (found := version("mujoco")).split(".")[0] != "3":
+        return f"the kitchen needs mujoco 3, but {found} is installed: pip install 'anyorder[robotics]'"
+    return None
 
 
 def require(*, smoke: bool) -> None:

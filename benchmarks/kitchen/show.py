@@ -49,7 +49,7 @@ class Noted:
 
 
 def main(
-    models: Annotated[Path, typer.Option(help="where table6.py left its policies")] = Path("build/kitchen"),
+    models: Annotated[Path | None, typer.Option(help="the folder that table6.py names when it begins")] = None,
     training: int = 0,
     choice: Annotated[str, typer.Option(help="which numbers the operator gives")] = next(iter(CHOICES)),
     least: Annotated[int, typer.Option(help="tasks that the episode must have")] = 3,
@@ -66,6 +66,8 @@ def main(
     if smoke:
         least, steps, models = 0, 4, record.beside(Path("models"))
         _train_a_little(models)
+    if models is None:
+        raise SystemExit("say where policies are, with --models: table6.py names the folder when it begins")
     operator, partner = (learned(models, who, training, draws) for who in (OPERATOR, MAC))
     assert isinstance(partner, AnyOrder)
     with Kitchen(steps=steps, size=SIZE) as kitchen:

@@ -5,16 +5,17 @@
 
 FrankaKitchen-v1 with the four tasks of *mixed*, scripted demonstrations (demonstrate.py). The operator is a cloned
 policy. Beside it: a cloned policy of another training, which does not hear what is given (the paper's row BC); the
-any-order policy in random orders (ARDM); and in MAC's order. All see the same columns of the state, and meet the same
-kitchens: one seed is one start, one noise of what is seen and one choice of numbers, so differences are taken episode
-by episode. Three choices of the operator's numbers, then how tasks are lost as its commands are disturbed, and what
-comes of giving 0 to 9 numbers. Beside that, without the simulator, how far what is added lies from new demonstrations,
-when a part of what was done is heard and when the operator is (hearing.py).
+any-order policy of ARDM, which learns from random orders; and MAC's, which learns from what its canonical order
+induces. All see the same columns of the state, and meet the same kitchens: one seed is one start, one noise of what is
+seen and one choice of numbers, so differences are taken episode by episode. Three choices of the operator's numbers,
+then how tasks are lost as its commands are disturbed, and what comes of giving 0 to 9 numbers. Beside that, without the
+simulator, how far what is added lies from new demonstrations, when a part of what was done is heard and when the
+operator is (hearing.py).
 
 An any-order policy does the mean of each action given the state and what is given. Means ask for no order, so there
 MAC's order and random ones differ in what was trained alone; with ``--draws`` it does the most probable of some joint
-draws along its order. How long to train, and means in place of draws, were decided on other episodes
-(``--first-seed 1000``).
+draws along its order. How long to train, and means in place of draws (or of means along the order, each given the
+numbers before), were decided on other episodes (``--first-seed 1000``).
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ TABLE = [
 ]
 CURVES = [
     *(Cell(partner, given(4), noise) for noise in NOISES for partner in PARTNERS),
-    *(Cell(partner, given(count)) for count in COUNTS[1:-1] if count != 4 for partner in (INDEPENDENT, MAC)),
+    *(Cell(partner, given(count)) for count in COUNTS[1:-1] if count != 4 for partner in PARTNERS),
 ]
 
 
@@ -288,7 +289,7 @@ def tables(found: dict[str, Any], curve_episodes: int) -> dict[str, Any]:
 
 def given_cells(count: int) -> Iterator[tuple[str, Cell]]:
     """The cell of each partner where so many numbers are given: all nine are the operator alone."""
-    for partner in (INDEPENDENT, MAC):
+    for partner in PARTNERS:
         yield partner, Cell(OPERATOR, ALL) if count == ACTIONS else Cell(partner, given(count))
 
 
@@ -403,6 +404,8 @@ def main(
         episodes, curve_episodes, trainings, steps, epochs, width, draws, workers = 2, 1, 1, 4, 1, 16, 2, 1
         demos = made(record.beside(Path("demonstrations")), 2, 0)
     demos = demos or default_folder(0)
+    if not demos.exists():
+        raise SystemExit(f"there are no demonstrations in {demos}: make them with benchmarks/kitchen/demonstrate.py")
     frame = load(demos)
     any_order = full_autonomy.Schedule(width=width, blocks=blocks, steps=steps)
     clone = cloning.Schedule(epochs=epochs)
@@ -428,6 +431,7 @@ def main(
         *(str(options[name]) for name in ("any_order", "cloning", "data")), learned_by
     )
     folder.mkdir(parents=True, exist_ok=True)
+    print(f"policies in {folder}", flush=True)
     found: dict[str, Any] = {"completed": {}, "errors": {}} | (record.earlier(options, "found") if resume else {})
     count, steps_there = options["demonstrations"]
     described = f"{count} scripted demonstrations ({steps_there:,} steps)"
