@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from anyorder.errors import UserError
 
 if TYPE_CHECKING:
     from anyorder.tasks.parts import PartsDone
+
+
+PATTERN = re.compile(r"[*?\[]")
 
 
 def in_parts(file: Path, out: Path | None = None) -> bool:

@@ -134,6 +134,8 @@ class PartedTable:
         self.parts = tuple(parts)
         self.rows = first
         self.schema = self._joint(schemas)
+        alike = all(self.schema.field(one.name).type.equals(plain_type(one.type)) for one in schemas[0])
+        self.metadata = schemas[0].metadata if alike else None
 
     def __len__(self) -> int:
         return self.rows
@@ -150,15 +152,22 @@ class PartedTable:
         """How a CSV part is written."""
         return self._text(part).dialect(".", named=True)
 
-    def frame(self, rows: Any, names: Sequence[str] | None = None, first: int = 0) -> pd.DataFrame:
-        """Arrow's rows in pandas, in dtypes that depend on the columns alone; ``first``: the number of the first."""
+    def frame(
+        self, rows: Any, names: Sequence[str] | None = None, first: int = 0, *, nullable: bool = True
+    ) -> pd.DataFrame:
+        """Arrow's rows in pandas, in dtypes that depend on the columns alone; ``first``: the number of the first.
+
+        Without ``nullable``, in the dtypes that pandas itself would read these rows in.
+        """
         pa = self.arrow
         found = rows if names is None else rows.select(list(names))
         for at, field in enumerate(found.schema):
             if pa.types.is_decimal(field.type):
                 found = found.set_column(at, field.name, found.column(at).cast(pa.float64()))
-        nullable = {pa.type_for_alias(name): pd.api.types.pandas_dtype(dtype) for name, dtype in NULLABLE.items()}
-        frame: pd.DataFrame = found.to_pandas(types_mapper=nullable.get)
+        types = {pa.type_for_alias(name): pd.api.types.pandas_dtype(dtype) for name, dtype in NULLABLE.items()}
+        if not nullable:
+            found = found.replace_schema_metadata(self.metadata)  # what pandas notes of its dtypes
+        frame: pd.DataFrame = found.to_pandas(types_mapper=types.get if nullable else None)
         return frame.set_axis(pd.RangeIndex(first, first + len(frame)))
 
     def blocks(self, ranges: Sequence[tuple[int, int]]) -> Iterator[Any]:
