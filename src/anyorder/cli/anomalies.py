@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from anyorder.cli import show
 from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Json, Missing, ModelFile, Seed, TableFile, UnseenValues, at_least_one
+from anyorder.cli.parts import in_parts, working_off
+from anyorder.errors import UserError
 from anyorder.support.plain import plain
 
 
@@ -27,6 +29,13 @@ def anomalies(
     from anyorder.tasks.anomalies import row_scores
 
     loaded = load_table_model(model)
+    if in_parts(table):
+        if rows:
+            raise UserError("--rows ranks the rows of one file; of parts, write the score of every row with score -o")
+        with working_off("scoring rows"):
+            cells = [asdict(one) for one in loaded.anomalies_files(table, top, unseen=unseen, missing=missing or ())]
+        _print(cells, {}, as_json=as_json, rows=False)
+        return
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if rows:
         with show.bar("scoring rows"):
@@ -36,8 +45,12 @@ def anomalies(
     else:
         with show.bar("scoring rows"):
             found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]
+    _print(found, {"rows": len(frame)}, as_json=as_json, rows=rows)
+
+
+def _print(found: list[dict[str, Any]], facts: dict[str, Any], *, as_json: bool, rows: bool) -> None:
     if as_json:
-        show.print_json({"rows": len(frame), "anomalies": found})
+        show.print_json({**facts, "anomalies": found})
     elif found:
         lines = [plain(one) for one in found]
         show.print_table([{**line, "probability": f"{line['probability']:.2g}"} for line in lines])

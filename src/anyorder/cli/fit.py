@@ -15,6 +15,7 @@ from anyorder.cli.column_options import BoundTexts, ContextNames, Dropped, Kinds
 from anyorder.cli.configuration import read_configuration
 from anyorder.cli.files import load_table_model, read_frame
 from anyorder.cli.options import Missing, RuleTexts, TableFile
+from anyorder.cli.parts import in_parts
 from anyorder.cli.paths import check_writable
 from anyorder.cli.signatures import spelled_out
 from anyorder.cli.training_run import TableRun
@@ -70,6 +71,11 @@ def fit(
     for name, value in column_arguments(kind, bounds, levels, missing, drop).items():
         both = isinstance(value, dict) and isinstance(arguments.get(name), dict)
         arguments[name] = {**arguments[name], **value} if both else value
+    if in_parts(table):
+        if report is not None:
+            raise UserError("--report needs a table in one file: fit without it, and report on some of the rows")
+        _fit_parts(table, arguments, options, run, implied=implied)
+        return
     frame = read_frame(table, arguments.get("missing", ()))
     if run.minutes is None and frame.size < FEW_CELLS and not {"minutes", "training"} & {*arguments, *options}:
         arguments["minutes"] = QUICK_MINUTES
@@ -97,6 +103,24 @@ def fit(
     run.tell(model, facts, None if told is None else {"summary": told.to_json()})
     if told is not None and not run.as_json:
         typer.echo(f"\n{told}")
+
+
+def _fit_parts(
+    place: Path, arguments: dict[str, Any], options: dict[str, Any], run: TableRun, *, implied: bool
+) -> None:
+    """Fit a model to a table in many files."""
+    from anyorder.data.parts import PartedTable
+    from anyorder.modalities.tables.fit import fit as fit_table
+
+    table = PartedTable(place, arguments.get("missing", ()))
+    if implied:
+        check_replaceable(run.place, table.names)
+    with deferred_once_begun(), nullcontext() if run.as_json else _remarks():
+        model = fit_table(table, config=options or None, **{**arguments, **run.arguments()})
+        run.save(model)
+    data = model.card["data"]
+    counts = {name: data[name] for name in ("rows", "parts", "schema_rows", "training_rows") if name in data}
+    run.tell(model, {**counts, "variables": len(model.schema.names)}, None)
 
 
 def check_replaceable(path: Path, columns: Sequence[str]) -> None:

@@ -20,12 +20,16 @@ TableFile = Annotated[
     Path,
     typer.Argument(
         metavar="TABLE",
-        help="CSV (any delimiter), CSV.gz, Parquet, Excel, JSON lines, or - for standard input",
+        help="CSV (any delimiter), CSV.gz, Parquet, Excel, JSON lines, or - for standard input; a folder or a quoted "
+        "pattern of Parquet or CSV parts, where parts are read",
         show_default=False,
     ),
 ]
 Out = Annotated[
-    Path | None, typer.Option("-o", "--out", metavar="FILE", help="where to write; standard output if not given")
+    Path | None,
+    typer.Option(
+        "-o", "--out", metavar="FILE", help="where to write; standard output if not given; a folder for parts"
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON object instead of text")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same draws")]

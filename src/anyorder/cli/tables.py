@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -27,6 +28,7 @@ from anyorder.cli.options import (
     UnseenValues,
     at_least_one,
 )
+from anyorder.cli.parts import folder_for, in_parts, into_parts, print_parts, working_off
 from anyorder.cli.paths import check_table, check_writable
 from anyorder.errors import UserError
 from anyorder.questions.facts import variable_facts
@@ -78,6 +80,22 @@ def fill(
         raise UserError(
             "--intervals CSV and --held-out TABLE (rows that the model has not seen) need each other: give both"
         )
+    if in_parts(file, out):
+        if intervals is not None:
+            raise UserError("--intervals is for a table in one file; of parts, take the quantiles of --draws")
+        with working_off("filling rows"):
+            done = model.fill_files(
+                file,
+                folder_for(out),
+                draws=draws,
+                seed=seed,
+                unseen=unseen,
+                rules=rule or None,
+                missing=missing or (),
+                escape_formulas=escape_formulas,
+            )
+        print_parts("filled", done)
+        return
     check_table(out)
     check_table(intervals)
     marks = (*model.schema.missing, *(missing or ()))
@@ -130,6 +148,20 @@ def sample(
 ) -> None:
     """Full rows, in which what is given stays fixed."""
     evidence = parse_evidence(given)
+    if into_parts(out):
+        check_names(model, evidence)
+        with working_off("drawing rows"):
+            done = model.sample_files(
+                count,
+                folder_for(out),
+                given=evidence,
+                seed=seed,
+                holes=holes,
+                rules=rule or None,
+                escape_formulas=escape_formulas,
+            )
+        print_parts("drew", done)
+        return
     check_table(out)
     check_names(model, evidence)
     drawn = model.given(evidence, rules=rule or None).sample(count, seed=seed, holes=holes)
@@ -145,12 +177,29 @@ def score(
         str, typer.Option(metavar="COLUMNS", help="known columns: score the others given these", show_default=False)
     ] = "",
     per_row: Annotated[bool, typer.Option("--per-row", help="one number per row")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FOLDER", help="write the score of every row there, part by part"),
+    ] = None,
     missing: Missing = None,
     unseen: UnseenValues = "refuse",
 ) -> None:
     """Log-likelihood of the known cells of each row, in nats: the mean and its standard error."""
     known = parse_names(given)
     check_names(model, known)
+    if in_parts(file, out) or out is not None:
+        _score_parts(
+            model,
+            file,
+            out,
+            as_json=as_json,
+            orders=orders,
+            known=known,
+            missing=missing,
+            unseen=unseen,
+            per_row=per_row,
+        )
+        return
     frame = read_frame(file, (*model.schema.missing, *(missing or ())))
     if not len(frame):
         raise UserError(f"{str(file)!r} has no rows to score")
@@ -158,21 +207,57 @@ def score(
         scores = model.log_prob(frame, given=known or None, orders=orders, unseen=unseen)
     rows = len(scores)
     error = float(scores.std(ddof=1)) / math.sqrt(rows) if rows > 1 else math.nan
-    result: dict[str, Any] = {
-        "rows": rows,
-        "given": known,
-        "mean": float(scores.mean()),
-        "standard_error": error,
-        "unit": "nats per row",
-    }
+    result = _scores(rows, known, float(scores.mean()), error)
     if as_json:
         show.print_json({**result, "log_prob": scores.tolist()} if per_row else result)
         return
-    spread = f" ± {error:.4f}" if rows > 1 else ""
-    summary = f"{result['mean']:.4f}{spread} nats per row ({rows} row{'s' if rows > 1 else ''})"
     if per_row:
         scores.rename("log_prob").to_csv(sys.stdout, index_label="row")
-    typer.echo(summary, err=per_row)
+    typer.echo(_in_words(result), err=per_row)
+
+
+def _scores(rows: int, known: list[str], mean: float, error: float) -> dict[str, Any]:
+    return {"rows": rows, "given": known, "mean": mean, "standard_error": error, "unit": "nats per row"}
+
+
+def _in_words(result: Mapping[str, Any]) -> str:
+    rows = result["rows"]
+    spread = f" ± {result['standard_error']:.4f}" if rows > 1 else ""
+    return f"{result['mean']:.4f}{spread} nats per row ({rows} row{'s' if rows > 1 else ''})"
+
+
+def _score_parts(
+    model: TableModel,
+    file: Path,
+    out: Path | None,
+    *,
+    as_json: bool,
+    orders: int,
+    known: list[str],
+    missing: list[str] | None,
+    unseen: Literal["refuse", "missing"],
+    per_row: bool,
+) -> None:
+    if per_row:
+        raise UserError("--per-row prints the scores of one file; those of parts are written with -o FOLDER")
+    with working_off("scoring rows"):
+        found = model.score_files(
+            file,
+            None if out is None else folder_for(out),
+            given=known,
+            orders=orders,
+            unseen=unseen,
+            missing=missing or (),
+        )
+    result = _scores(found.rows, known, found.mean, found.standard_error)
+    if found.written is not None:
+        result |= {"folder": found.written.folder, "parts": found.written.parts, "kept": found.written.kept}
+    if as_json:
+        show.print_json(result)
+        return
+    typer.echo(_in_words(result))
+    if found.written is not None:
+        print_parts("scored", found.written)
 
 
 def info(model: TableModel, as_json: Json = False) -> None:

@@ -15,6 +15,7 @@ import typer
 
 from anyorder.cli import show
 from anyorder.cli.options import Json
+from anyorder.cli.parts import PATTERN
 from anyorder.cli.paths import check_apart, check_folder, check_writable
 from anyorder.errors import UserError
 from anyorder.support.atomic import WriteError
@@ -142,6 +143,8 @@ class TableRun(TrainingRun):
             return self
         if str(table) == "-":
             raise UserError("a table from standard input has no file name: name the model's file with -o MODEL")
+        if PATTERN.search(table.name):
+            raise UserError("a pattern has no file name of its own: name the model's file with -o MODEL")
         stem = table.with_suffix("") if table.suffix.lower() == ".gz" else table
         named = replace(self, out=stem.with_suffix(".anyorder"))
         written = {name: getattr(named, name) for name in ("out", "config", "checkpoint", "log", "tensorboard")}

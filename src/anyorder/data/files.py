@@ -144,7 +144,7 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, escape_formulas: bo
     table = as_pandas(frame)
     table.attrs.pop(KEY, None)
     if str(path) == "-":
-        table = _without_formulas(table) if escape_formulas else table
+        table = without_formulas(table) if escape_formulas else table
         table.to_csv(sys.stdout, **dialect.csv_options(table))
         return
     suffix, packed = _suffix(checked_path(path))
@@ -155,7 +155,7 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, escape_formulas: bo
     if suffix not in TEXT_SUFFIXES or packed not in ("", ".gz"):
         known = ", ".join([*TEXT_SUFFIXES, ".csv.gz", *PARQUET_SUFFIXES])
         raise UserError(f"cannot write {str(path)!r}: the name should end in one of {known}")
-    table = _without_formulas(table) if escape_formulas else table
+    table = without_formulas(table) if escape_formulas else table
     delimiter = TEXT_SUFFIXES[suffix] or ("," if dialect.named and suffix == ".csv" else None)
     try:
         _write_text(table, path, dialect, delimiter, zipped=bool(packed))
@@ -173,14 +173,15 @@ def write_table(frame: Any, path: str | os.PathLike[str], *, escape_formulas: bo
 def _write_text(
     table: pd.DataFrame, path: str | os.PathLike[str], dialect: Dialect, delimiter: str | None, *, zipped: bool
 ) -> None:
-    with atomic_path(path) as beside, _text_file(beside, zipped, dialect.encoding) as file:
+    with atomic_path(path) as beside, text_file(beside, zipped, dialect.encoding) as file:
         if dialect.mark:
             file.write("\ufeff")
         table.to_csv(file, lineterminator=dialect.newline, **dialect.csv_options(table, delimiter))
 
 
 @contextmanager
-def _text_file(path: Path, zipped: bool, encoding: str) -> Iterator[TextIO]:
+def text_file(path: Path, zipped: bool, encoding: str) -> Iterator[TextIO]:
+    """A text file to write, plain or packed."""
     with ExitStack() as open_files:
         file: Any = open_files.enter_context(path.open("wb"))
         if zipped:  # with neither the time nor the name of the temporary file: the same table, the same bytes
@@ -188,7 +189,9 @@ def _text_file(path: Path, zipped: bool, encoding: str) -> Iterator[TextIO]:
         yield open_files.enter_context(io.TextIOWrapper(file, encoding=encoding, newline=""))
 
 
-def _without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with nothing in it that a spreadsheet would calculate."""
+
     def escaped(cell: Any) -> Any:
         return without_formula(cell) if isinstance(cell, str) else cell
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -35,6 +37,19 @@ def seed_further(seed: int, number: int) -> int:
 def drawn_seed(generator: torch.Generator) -> int:
     """A seed for another generator, drawn from this one of the CPU: the two streams have nothing in common."""
     return int(torch.randint(2**62, (1,), generator=generator))
+
+
+def row_keys(seed: int, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A number for each row of a table, which depends on the seed and the row's own number alone (SplitMix64).
+
+    The rows with the least keys are a uniform sample, whoever looks at which of them.
+    """
+    with np.errstate(over="ignore"):
+        mixed = rows.astype(np.uint64) + np.uint64(seed % 2**64) * np.uint64(0xD1342543DE82EF95)
+        mixed = (mixed + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
 
 
 class drawing_from(TorchFunctionMode):  # noqa: N801 (used like a function, in a with statement)

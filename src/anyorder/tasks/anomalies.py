@@ -146,7 +146,7 @@ def cell_scores(
 
     ``whole``: by the model as a whole, whether it has seen the rows or not.
     """
-    nats, tail = _raw_scores(model, frame, unseen, whole=whole)
+    nats, tail = raw_scores(model, frame, unseen, whole=whole)
     if folds(model) > 1 and not whole:
         known = ~np.isnan(tail)
         tail[known] = among_others(tail[known])
@@ -163,7 +163,7 @@ def _judged(model: AnyOrderModel) -> Bool[np.ndarray, " variables"]:
     return np.array([not variable.indicates and not variable.context for variable in model.schema.variables])
 
 
-def _raw_scores(
+def raw_scores(
     model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen, *, whole: bool = False
 ) -> tuple[Float[np.ndarray, "rows variables"], Float[np.ndarray, "rows variables"]]:
     """Surprise and the model's own tail probability of every known cell; NaN elsewhere."""
@@ -194,7 +194,7 @@ def surprise(model: AnyOrderModel, frame: pd.DataFrame, unseen: Unseen = "refuse
 def anomalies(model: AnyOrderModel, frame: pd.DataFrame, *, top: int = 10, unseen: Unseen = "refuse") -> Anomalies:
     """The ``top`` cells least probable given the rest of their rows, the least probable first."""
     top = whole("top", top)
-    each, raw = _raw_scores(model, frame, unseen)
+    each, raw = raw_scores(model, frame, unseen)
     return least_probable(model, frame, each, raw, top, unseen)
 
 
@@ -205,15 +205,18 @@ def least_probable(
     raw: Float[np.ndarray, "rows variables"],
     top: int,
     unseen: Unseen = "refuse",
+    *,
+    beside: Float[np.ndarray, " cells"] | None = None,
 ) -> Anomalies:
     """The ``top`` least probable cells, by the surprise and the tail probability that the model has for each of them.
 
-    Both are NaN where a cell is unknown.
+    Both are NaN where a cell is unknown. ``beside``: the tails of cells in other rows of the same table, which these
+    are set against as well.
     """
     raw = _without_the_wrong(model, frame, raw, SPARE * top, unseen)
     if folds(model) > 1:
         known = ~np.isnan(raw)
-        raw[known] = among_others(raw[known])
+        raw[known] = among_others(raw[known], None if beside is None else np.concatenate([raw[known], beside]))
     nats, tail = _framed(model, frame, each), _framed(model, frame, raw)
     rank = np.where(np.isnan(tail), np.inf, tail)
     # Beyond double precision all tails are 0: there the density still tells them apart.

@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from anyorder.data.files import frame_or_file
+from anyorder.data.parts import PartedTable, in_parts
 from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.modalities.card import make_card, still_improving
@@ -22,6 +24,7 @@ from anyorder.modalities.tables.fingerprint import fingerprint
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
+from anyorder.modalities.tables.sampled import SampledTable
 from anyorder.questions.as_fitted import library_of
 from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
@@ -64,7 +67,8 @@ def fit(
     Parameters
     ----------
     frame
-        pandas or polars, or the name of a file (CSV, Parquet, Excel; see :func:`anyorder.data.files.read_table`).
+        pandas or polars, or the name of a file (CSV, Parquet, Excel; see :func:`anyorder.data.files.read_table`); a
+        folder or a pattern of Parquet or CSV parts, of which a uniform sample is read (see ``schema_rows``).
         NaN, None and the marks in ``missing`` are unknown cells, in training too.
     minutes
         The most time to train (2 by default). Ctrl-C stops earlier and keeps the best model so far.
@@ -118,20 +122,26 @@ def fit(
     check_missingness(missingness)
     known = read_context(context)
     options = TableOptions.read(config, minutes=minutes, engine=engine)
-    frame = frame_or_file(frame, missing)
+    sampled = None
+    if isinstance(frame, PartedTable) or in_parts(frame):
+        parts = frame if isinstance(frame, PartedTable) else PartedTable(frame, missing)
+        sampled = SampledTable.of(parts, options, run.seed, run.folder, progress)
+        if sampled.file is not None:  # its rows are many, and one network learns from all that are not held out
+            options = replace(options, folds=1)
+    frame = frame_or_file(frame, missing) if sampled is None else sampled.frame
     schema, table = prepare(frame, kinds=kinds, missing=missing, drop=drop, bounds=bounds, levels=levels)
     schema = with_context(schema, known, table) if known else schema
     if len(table) < FEWEST_ROWS:
         raise UserError(f"a table needs at least {FEWEST_ROWS} rows to learn from, got {len(table)}")
     stated = parse_rules(rules, schema)
-    LOG.info(reading(schema, len(table)))
+    LOG.info(reading(schema, len(table) if sampled is None else sampled.table.rows))
     if progress and options.training.minutes is not None:
         most = f"{60 * options.training.minutes:.0f} seconds"
         LOG.info(f"this takes {most} at most; Ctrl-C ends it sooner and keeps the best model so far")
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
-    fitted = fit_engine(Job(run, options, schema, table))
+    fitted = fit_engine(Job(run, options, schema, table, sampled))
     if stated:
         _warn_of_breaking(Rules(stated, fitted.core.encoding), table)
     core, dependencies = fitted.core, list[dict[str, Any]]()
@@ -156,6 +166,7 @@ def fit(
             "columns": [str(name) for name in table.columns],
             **({"library": library} if (library := library_of(frame)) else {}),
             "fingerprint": fingerprint(table),
+            **({} if sampled is None else sampled.facts()),
         },
         arguments={"seed": run.seed, **arguments},
         config=options.to_json(),

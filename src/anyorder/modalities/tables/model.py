@@ -7,14 +7,14 @@ from typing import Any
 
 from anyorder.errors import UserError
 from anyorder.modalities.card import still_improving
+from anyorder.modalities.tables.parts import TableParts
 from anyorder.modalities.tables.shown import model_html
-from anyorder.modalities.tables.tasks import TableTasks
 from anyorder.variables.encoding import Unseen
 
 MOST_NAMED = 12  # columns that are named in one line
 
 
-class TableModel(TableTasks):
+class TableModel(TableParts):
     """A fitted model of a table. Every method speaks in the columns, values and units of that table.
 
     Made by :func:`anyorder.fit` or :func:`anyorder.load`. A question never changes a model, so many threads may ask

@@ -31,6 +31,8 @@ class TableOptions(FitOptions):
     ``heads``: by kind, a head other than the default one, such as ``{"continuous": {"name": "spline", "bins": 16}}``.
     ``network``, ``protocol``, ``masking``, ``objective`` are a ``name`` and options; masking and objective may be
     ``auto``: single edges beside each other for mask networks, whole chains of evidence and asked for chain networks.
+    ``schema_rows``, ``training_rows``: of a table in many files, from how many rows the schema comes, and all else that
+    needs them in memory; and from how many at most networks learn (0: as many as there is time to look at).
     ``dependencies``: look for columns that fix others, and answer them so.
     """
 
@@ -46,13 +48,16 @@ class TableOptions(FitOptions):
     training: Options = field(
         default_factory=lambda: Options(learning_rate=2e-3, warmup=20, validate_every=30, falls=2, noise=0.5)
     )
+    schema_rows: int = 200_000
+    training_rows: int = 0
     dependencies: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_fields(
             self,
-            whole={"components": 1, "most_validation_rows": 2, "folds": 1, "folds_below": 0},
+            whole={"components": 1, "most_validation_rows": 2, "folds": 1, "folds_below": 0, "training_rows": 0}
+            | {"schema_rows": 100},
             most={"components": MOST_COMPONENTS, "folds": MOST_FOLDS},
             within={"trial": "(0, 0.5]"},
             one_of={"encoding": ENCODINGS},

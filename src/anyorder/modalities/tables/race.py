@@ -25,6 +25,7 @@ from anyorder.modalities.tables.budget import TimeBudget
 from anyorder.modalities.tables.folds import Folds, divide
 from anyorder.modalities.tables.heads import head_for
 from anyorder.modalities.tables.options import TableOptions
+from anyorder.modalities.tables.sampled import SampledTable
 from anyorder.model import AnyOrderModel
 from anyorder.networks import networks
 from anyorder.protocols import protocols
@@ -35,7 +36,7 @@ from anyorder.support.strict_json import read_json
 from anyorder.training.blending import asked_of
 from anyorder.training.loop import Trainer, Watch
 from anyorder.training.options import Options
-from anyorder.training.rows import Rows, encoded_rows
+from anyorder.training.rows import Rows, RowSource, encoded_rows
 from anyorder.variables.codecs import WarpName
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Schema
@@ -65,6 +66,7 @@ class Job:
     options: TableOptions
     schema: Schema
     table: pd.DataFrame
+    sampled: SampledTable | None = None  # where the table is a sample of one that is larger than memory
 
     @cached_property
     def folds(self) -> Folds:
@@ -103,6 +105,14 @@ class Encoded:
     def training(self, fold: int) -> Rows:
         """The rows that a fold's part learns from."""
         return self.rows.take(torch.as_tensor(self.job.folds.training[fold]))
+
+    @cached_property
+    def source(self) -> RowSource | None:
+        """The rows that networks learn from, where there are more than the table has."""
+        sampled, folds = self.job.sampled, self.job.folds
+        if sampled is None or sampled.file is None:
+            return None
+        return sampled.stored(self.encoding, folds.held_out[0], self.job.run.folder)
 
     def held_out(self, fold: int) -> Rows:
         """The rows that judge it."""
@@ -242,7 +252,7 @@ class Race:
             replace(job.run, seed=seed),
             model,
             _masking(options.masking, model, rows),
-            rows,
+            table.source or rows,
             table.held_out(fold),
             options.objective,
             _affordable(_share(options.training, 1 / self.parts), learning, answering, len(job.folds)),
