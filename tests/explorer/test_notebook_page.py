@@ -42,7 +42,8 @@ const bytes = (text) => new DataView(Uint8Array.from(atob(text), (letter) => let
 async function hear() {
   for (const [data, buffers] of JSON.parse(await of_python())) {
     if (data.method === "custom") emit("msg:custom", data.content, buffers.map(bytes));
-    else if (data.method === "update") for (const [name, value] of Object.entries(data.state)) { state[name] = value; emit(`change:${name}`); }
+    if (data.method !== "update") continue;
+    for (const [name, value] of Object.entries(data.state)) { state[name] = value; emit(`change:${name}`); }
   }
   setTimeout(hear, PAUSE);
 }

@@ -19,6 +19,7 @@ from anyorder.serve.errors import ServiceError
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
     from anyorder.questions.marginals import Marginal, Marginals
+    from anyorder.tasks.anomalies import OwnRows
 
 log = logging.getLogger("anyorder.serve")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -31,6 +32,7 @@ class Served:
     name: str
     model: Any = None
     problem: str | None = None
+    _own_rows: OwnRows | None = field(default=None, repr=False)
 
     @cached_property
     def marginals(self) -> Marginals:
@@ -52,6 +54,15 @@ class Served:
         from anyorder.serve.columns import schema_facts
 
         return schema_facts(self.name, self.model, self.marginals, self.prior)
+
+    def own_rows(self, seed: int) -> OwnRows:
+        """Rows that the model draws by itself, to compare others with; those of the last seed are kept."""
+        from anyorder.tasks.anomalies import OwnRows
+
+        kept = self._own_rows
+        if kept is None or kept.seed != seed:
+            kept = self._own_rows = OwnRows(seed=seed)
+        return kept
 
     @property
     def status(self) -> str:

@@ -16,11 +16,13 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
@@ -292,27 +294,53 @@ def _worst(tail: Float[np.ndarray, " variables"], odd: Bool[np.ndarray, " variab
     return [int(cell) for cell in cells[np.argsort(tail[cells], kind="stable")[:SUSPECTS]]]
 
 
+class OwnRows:
+    """Rows that a model draws with nothing known: made when they are first asked for, and kept.
+
+    One for every table is enough, unless its rows have evidence; so is one for many tables.
+    """
+
+    def __init__(self, samples: int = 200, seed: int = 0) -> None:
+        if samples < 1:
+            raise UserError(f"samples must be 1 or more, got {samples}")
+        self.samples, self.seed = samples, seed
+        self._drawn: WeakKeyDictionary[AnyOrderModel, NDArray[np.float64]] = WeakKeyDictionary()
+
+    def of(self, model: AnyOrderModel) -> NDArray[np.float64]:
+        """The rows of one model, in its own units."""
+        if model not in self._drawn:
+            nothing = torch.zeros(self.samples, len(model.schema), dtype=torch.bool)
+            query = Query(nothing, (~nothing) & torch.as_tensor(_judged(model)))
+            self._drawn[model] = draws(model, nothing.double(), query, seed=self.seed, orders=usual_orders(model))
+        return self._drawn[model]
+
+
 def row_scores(
-    model: AnyOrderModel, frame: pd.DataFrame, *, samples: int = 200, seed: int = 0, unseen: Unseen = "refuse"
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    samples: int = 200,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
+    drawn: OwnRows | None = None,
 ) -> pd.DataFrame:
     """Per row its surprise in nats and (1 + draws less likely) / (1 + draws): a p-value under the model.
 
     Rows are compared with draws that are looked at in the same columns, so a row with holes is not thought likely
     merely because there is less of it, nor unlikely because holes are rare. The cost is ``samples``
-    rows for every pattern of holes.
+    rows for every pattern of holes. ``drawn`` are such draws, kept from one table for the next; they bring ``samples``
+    and ``seed`` of their own.
     """
-    if samples < 1:
-        raise UserError(f"samples must be 1 or more, got {samples}")
+    drawn = drawn or OwnRows(samples, seed)
     scores = [
-        _row_scores(parts, frame.iloc[rows], samples, seed, unseen).set_axis(rows)
-        for parts, rows in unseen_parts(model, frame)
+        _row_scores(parts, frame.iloc[rows], drawn, unseen).set_axis(rows) for parts, rows in unseen_parts(model, frame)
     ]
     found = pd.concat(scores) if scores else pd.DataFrame({"surprise": [], "probability": []})
     return found.sort_index().set_axis(frame.index)
 
 
-def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: int, unseen: Unseen) -> pd.DataFrame:
-    orders = usual_orders(model)
+def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, drawn: OwnRows, unseen: Unseen) -> pd.DataFrame:
+    orders, samples = usual_orders(model), drawn.samples
     values, observed = model.encoding.encode(frame, unseen)
     cells = observed & _judged(model)
     marks = observed & ~cells
@@ -324,15 +352,11 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
     )
     owners = [np.flatnonzero(where.ravel() == number) for number in range(len(patterns))]
     bare = [mine for mine in owners if not marks[mine[0]].any()]
-    everything: np.ndarray | None = None  # draws without any evidence serve every pattern
     for mine in bare:
         asked = torch.as_tensor(cells[mine[0]]).expand(samples, -1).clone()
-        nothing = torch.zeros_like(asked)
-        if everything is None:
-            whole = (~nothing) & torch.as_tensor(_judged(model))
-            everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
-        theirs = np.sort(log_prob(model, torch.as_tensor(everything), Query(nothing, asked), orders=orders))
-        tail[mine] = _share_below(theirs, nats[mine])
+        query = Query(torch.zeros_like(asked), asked)
+        theirs = log_prob(model, torch.as_tensor(drawn.of(model)), query, orders=orders)
+        tail[mine] = _share_below(np.sort(theirs), nats[mine])
     given = [mine for mine in owners if marks[mine[0]].any()]
     # With context nearly every row has evidence of its own: draws of many are made together.
     size = max(1, DRAWN_AT_ONCE // samples) if model.schema.context else 1
@@ -340,8 +364,8 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
         some = given[start : start + size]
         first = np.repeat([mine[0] for mine in some], samples)
         query = Query(torch.as_tensor(marks[first]), torch.as_tensor(cells[first]))
-        drawn = draws(model, torch.as_tensor(values[first]), query, seed=seed, orders=orders)
-        theirs = log_prob(model, torch.as_tensor(drawn), query, orders=orders).reshape(len(some), samples)
+        rows = draws(model, torch.as_tensor(values[first]), query, seed=drawn.seed, orders=orders)
+        theirs = log_prob(model, torch.as_tensor(rows), query, orders=orders).reshape(len(some), samples)
         for mine, own in zip(some, np.sort(theirs, axis=1), strict=True):
             tail[mine] = _share_below(own, nats[mine])
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)

@@ -207,7 +207,8 @@ def _evidence(served: Served, said: EvidenceRequest) -> dict[str, Any]:
         facts["log_prob"] = estimate_facts(nats, doubts=False)
         if said.rarity and not partial:
             row = pd.DataFrame([question.evidence])
-            facts["rarity"] = float(row_scores(model.core, row, seed=said.seed)["probability"].iloc[0])
+            scores = row_scores(model.core, row, drawn=served.own_rows(said.seed))
+            facts["rarity"] = float(scores["probability"].iloc[0])
     return facts
 
 

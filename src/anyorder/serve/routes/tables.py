@@ -116,7 +116,8 @@ async def anomalies(
     def facts() -> dict[str, Any]:
         frame = tables.read_table(body, served.model.schema.missing, service.settings.limits)
         if rows:
-            scores = row_scores(served.model.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
+            scores = row_scores(served.model.core, frame, unseen=unseen, drawn=served.own_rows(seed))
+            scores = scores.rename_axis("row").reset_index()
             ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
             found = [dict(zip(ranked.columns, line, strict=True)) for line in ranked.itertuples(index=False)]
         else:
