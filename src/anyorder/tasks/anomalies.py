@@ -13,7 +13,7 @@ both are given which cells are missing: a row is never surprising for its holes 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -80,6 +80,11 @@ class Anomaly:
     expected: Any
     probability: float
     surprise: float
+
+    @property
+    def reason(self) -> tuple[str, Any, Any]:
+        """The column, what stands there, and what was expected."""
+        return self.column, self.value, self.expected
 
     def __repr__(self) -> str:
         instead = f"{shown_cell(self.value)} where {shown_cell(self.expected)} was expected"
@@ -220,7 +225,19 @@ def least_probable(
     rank = np.where(np.isnan(tail), np.inf, tail)
     # Beyond double precision all tails are 0: there the density still tells them apart.
     order = np.lexsort([-np.nan_to_num(nats.to_numpy()).ravel(), rank.ravel()])[: min(top, int(tail.count().sum()))]
-    rows, columns = np.unravel_index(order, tail.shape)
+    return _listed(model, frame, nats, tail, np.unravel_index(order, tail.shape), unseen)
+
+
+def _listed(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    nats: pd.DataFrame,
+    tail: pd.DataFrame,
+    cells: Sequence[Int[np.ndarray, " cells"]],
+    unseen: Unseen,
+) -> Anomalies:
+    """These cells, which are known, by their rows and columns; with what would be filled in there."""
+    rows, columns = cells
     if not len(rows):
         return Anomalies()
     names = [tail.columns[column] for column in columns]
@@ -337,6 +354,68 @@ def row_scores(
     ]
     found = pd.concat(scores) if scores else pd.DataFrame({"surprise": [], "probability": []})
     return found.sort_index().set_axis(frame.index)
+
+
+@dataclass(frozen=True)
+class RowAnomaly:
+    """One surprising row, and which cell is the most surprising of it: None in a row without a known one.
+
+    Parameters
+    ----------
+    row
+        Its label in the index of the frame.
+    surprise
+        -log p of its known cells, in nats.
+    probability
+        How probable it is that a row which the model draws is as unlikely in the same columns.
+    column, value, expected
+        The cell of it that is least probable given the rest: its column, what stands there, what would be filled in.
+
+    Examples
+    --------
+    >>> from anyorder.tasks.anomalies import row_anomalies
+    >>> first, second = row_anomalies(model.core, held_out, top=2)
+    >>> first.probability <= second.probability and first.column in model.columns
+    True
+    """
+
+    row: Any
+    surprise: float
+    probability: float
+    column: str | None = None
+    value: Any = None
+    expected: Any = None
+
+
+def row_anomalies(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    top: int = 10,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
+    drawn: OwnRows | None = None,
+) -> list[RowAnomaly]:
+    """The ``top`` least probable rows, the least probable first; :func:`row_scores` says what is compared.
+
+    Examples
+    --------
+    >>> from anyorder.tasks.anomalies import row_anomalies
+    >>> len(row_anomalies(model.core, held_out, top=3))
+    3
+    """
+    scores = row_scores(model, frame, seed=seed, unseen=unseen, drawn=drawn)
+    ranked = np.lexsort([-scores["surprise"], scores["probability"]])[: whole("top", top)]
+    some, scores = frame.iloc[ranked], scores.iloc[ranked]
+    nats, tail = cell_scores(model, some, unseen)
+    rank = np.where(np.isnan(tail), np.inf, tail)
+    least = np.lexsort([-np.nan_to_num(nats.to_numpy()), rank], axis=1)[:, 0] if rank.size else np.zeros(0, int)
+    rows = np.flatnonzero(tail.notna().any(axis=1))
+    reasons = dict(zip(rows.tolist(), _listed(model, some, nats, tail, (rows, least[rows]), unseen), strict=True))
+    return [
+        RowAnomaly(_plain(label), surprise, probability, *(() if (cell := reasons.get(at)) is None else cell.reason))
+        for at, (label, surprise, probability) in enumerate(scores.itertuples())
+    ]
 
 
 def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, drawn: OwnRows, unseen: Unseen) -> pd.DataFrame:
