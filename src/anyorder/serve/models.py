@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -81,10 +81,10 @@ class Models:
         return cls({checked_name(name): Served(name, model) for name, model in models.items()})
 
     @classmethod
-    def read(cls, files: Iterable[str | Path]) -> Models:
+    def read(cls, files: Iterable[str | Path], failed: Callable[[str], None] = log.error) -> Models:
         """The models in these files: ``house.anyorder`` is called "house", ``name=FILE`` what stands before the sign.
 
-        A file that is not there, or holds no model, is one that failed.
+        A file that is not there, or holds no model, is one that failed; ``failed`` is told why.
         """
         from anyorder.modalities.load import load
 
@@ -96,8 +96,8 @@ class Models:
             try:
                 served[name] = Served(name, load(path))
             except (UserError, OSError, MemoryError) as error:
-                # A path is nobody's business but that of whoever started the service, and the log has it.
-                log.error("the model %r cannot be loaded: %s", name, error)
+                # A path is nobody's business but that of whoever started the service, who is told of it here.
+                failed(f"{name} cannot be loaded: {error}")
                 served[name] = Served(name, problem=str(error).replace(str(path), path.name))
         return cls(served)
 
