@@ -1,10 +1,12 @@
 // Typed questions, with completion of columns and levels; a mistake is marked at its place.
 
 import { h, say } from "./dom.js";
+import { sayable } from "./charts.js";
 import { percent, title } from "./words.js";
 
 const FORMS = [["P(", "the probability of an event"], ["E[", "the mean"], ["median(", "the median"], ["mode(", "the most probable value"], ["H(", "the entropy"], ["I(", "the mutual information: I(a; b)"]];
 const MOST = 40; // suggestions at once
+const SOON = 300; // milliseconds after which it is said that an answer is on its way
 const bare = /^[\p{L}\p{N}_][\p{L}\p{N}_.\-: ]*$/u;
 const quoted = (text) => (bare.test(text) && !/\b(or|between|and)\b|\.\./.test(text) ? text : `"${text}"`);
 
@@ -28,6 +30,8 @@ export class AskBox {
   #found = [];
   #from = 0;
   #at = -1;
+  #asked = "";
+  #stale = false;
 
   /** `ask(body)`; `given()`, what the chips say; `typed(question)`, told every question that was sent. */
   constructor({ ask, given, typed }) {
@@ -45,11 +49,20 @@ export class AskBox {
   know(columns) {
     this.#columns = columns;
     const number = columns.find((one) => one.axis && !one.own_form && one.kind !== "datetime"), other = columns.find((one) => one.levels.length) ?? columns.at(-1);
-    const half = number?.axis.written[Math.round(number.axis.written.length / 2)];
+    const half = number && sayable(number, number.axis.edges[Math.round(number.axis.edges.length / 2)]);
     this.input.placeholder = number ? `or ask:  P(${quoted(number.name)} > ${half}${other === number ? "" : ` | ${quoted(other.name)}=${quoted(other.levels[0]?.written ?? "1")}`})` : "or ask a question";
-    this.input.value = "";
+    this.input.value = this.#asked = "";
     this.out.replaceChildren();
   }
+
+  /** The conditions have changed: what stands here does not hold any more. */
+  stale() {
+    this.#stale = Boolean(this.#asked);
+    this.out.classList.toggle("waiting", this.#stale);
+  }
+
+  /** Ask the last question once more, under the conditions of now. */
+  again() { if (this.#stale) this.#answer(this.#asked); }
 
   show(question) {
     this.input.value = question;
@@ -100,31 +113,39 @@ export class AskBox {
 
   // ---- asking -------------------------------------------------------------------------------------------------------
 
-  async #send() {
-    const question = this.input.value.trim();
+  #send() {
+    const question = this.#asked = this.input.value.trim();
     this.#close();
     this.typed(question);
-    if (!question) return this.out.replaceChildren();
+    if (question) this.#answer(question);
+    else this.out.replaceChildren();
+  }
+
+  async #answer(question) {
+    this.#stale = false;
+    const late = setTimeout(() => this.out.replaceChildren(h("p", { class: "hint" }, "Asking … under ranges it may take some seconds.")), SOON);
     try {
       const given = this.given(), answer = await this.ask({ question, given });
-      this.out.replaceChildren(this.#reply(answer, Object.keys(given).length));
+      this.#show(this.#reply(answer, Object.keys(given).length), late);
     } catch (error) {
-      if (error.name !== "AbortError") this.out.replaceChildren(this.#mistake(question, error));
+      if (error.name === "AbortError") clearTimeout(late);
+      else this.#show(this.#mistake(question, error), late);
     }
-    return null;
+  }
+
+  #show(found, late) {
+    clearTimeout(late);
+    this.out.classList.remove("waiting");
+    this.out.replaceChildren(found);
   }
 
   /** The question once more with the place marked, and under it what is wrong there. */
   #mistake(question, error) {
-    let at = error.at, length = 1;
-    if (at === null) { // a name that is not there is quoted in the message
-      const name = error.message.match(/'([^']+)'/)?.[1];
-      at = name ? question.indexOf(name) : -1;
-      length = name?.length ?? 1;
-    }
-    const box = h("div", { class: "failure", role: "alert" }, error.message);
-    if (at < 0 || at === null) return box;
-    const letters = error.at === null ? question.split("") : Array.from(question); // the service counts characters, not UTF-16 units
+    const { at } = error, box = h("div", { class: "failure", role: "alert" }, error.message);
+    if (at === null) return box;
+    const letters = Array.from(question); // the service counts characters, not UTF-16 units
+    const named = [...error.message.matchAll(/'([^']+)'/g)].map(([, name]) => name).find((name) => letters.slice(at).join("").startsWith(name));
+    const length = named ? Array.from(named).length : 1;
     const part = (from, to) => letters.slice(from, to).join("");
     const shown = h("pre", {}, part(0, at), h("mark", {}, part(at, at + length) || "\u2007"), part(at + length));
     return h("div", {}, shown, box);

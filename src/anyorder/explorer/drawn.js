@@ -41,7 +41,7 @@ export function fromDraws(drawn) {
     if (!rows.length) throw new Failure({ message: `None of the ${of} satisfies all of these conditions: take one of them back, or widen a range. ${EXACTLY}` });
     const answered = columns.filter((one) => !(Object.hasOwn(given, one.facts.name) && one.settled(given[one.facts.name])));
     const error = 50 / Math.sqrt(rows.length); // at a share of one half, in hundredths: the greatest that it can be
-    const basis = Object.keys(given).length ? `From ${rows.length.toLocaleString("en")} of the ${of}: shares are uncertain by ± ${error < 1 ? error.toFixed(1) : Math.round(error)} points at most. ${notes.join(" ")}` : "";
+    const basis = Object.keys(given).length ? `From ${rows.length.toLocaleString("en")} of the ${of}: shares are uncertain by ± ${error < 1 ? error.toFixed(1) : Math.round(error)} point${Math.round(error) === 1 && error >= 1 ? "" : "s"} at most. ${notes.join(" ")}` : "";
     const warnings = rows.length < FEW ? [`Only ${rows.length} drawn row${rows.length === 1 ? " is" : "s are"} left, so this is rough. ${EXACTLY}`] : [];
     return { given: words, columns: Object.fromEntries(answered.map((one) => [one.facts.name, one.marginal(rows, drawn.rows, given[one.facts.name])])), basis, notes: warnings };
   }
