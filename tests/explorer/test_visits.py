@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -162,6 +163,18 @@ def test_a_typed_question_follows_the_conditions(visit: Any, models: dict[str, A
     reply.get_by_text(percent(models["table"].prob("grade=a | kind=birch").value), exact=True).wait_for()
     assert page.get_by_text("The conditions above hold here too.").count() == 1
     assert len(here.asked("/ask")) == 2
+
+
+def test_answers_to_typed_questions_are_written_for_people(visit: Any, models: dict[str, Any]) -> None:
+    here = visit()
+    page = here.open("#model=table")
+    box = page.get_by_role("combobox", name="ask a question")
+    box.fill("day, half | kind=birch")
+    box.press("Enter")
+    known = models["table"].given(kind="birch")
+    low, high = (str(time)[:10] for time in known["day"].quantile([0.05, 0.95]))
+    page.locator(".reply .row").get_by_text(f"90\u202f% between {low} and {high}", exact=True).wait_for()
+    assert not re.search(r"\dT\d|\.\d{5}", page.locator(".reply").inner_text())
 
 
 def test_a_click_draws_every_curve_once(visit: Any) -> None:

@@ -2,7 +2,7 @@
 
 import { h, say } from "./dom.js";
 import { sayable } from "./charts.js";
-import { percent, title } from "./words.js";
+import { fewDigits, moment, percent, title } from "./words.js";
 
 const FORMS = [["P(", "the probability of an event"], ["E[", "the mean"], ["median(", "the median"], ["mode(", "the most probable value"], ["H(", "the entropy"], ["I(", "the mutual information: I(a; b)"]];
 const MOST = 40; // suggestions at once
@@ -153,13 +153,13 @@ export class AskBox {
 
   #reply(answer, known) {
     const row = (name, main, more = "") => h("div", { class: "row" }, name, h("strong", {}, main), h("span", {}, more));
-    const number = (one) => (one.value === null ? "not finite" : typeof one.value === "number" ? Number(one.value.toPrecision(4)).toString() : String(one.value));
+    const number = (one, name) => (one.value === null ? "not finite" : this.#short(name, one.value));
     const error = (one) => (one.standard_error > 0 ? `± ${Number(one.standard_error.toPrecision(2))}` : "");
     const rows = [];
     if (answer.probability) rows.push(row("probability", percent(answer.probability.value), answer.probability.standard_error > 0 ? `± ${percent(answer.probability.standard_error)}` : ""));
     if (typeof answer.log_prob === "number") rows.push(row("log p", answer.log_prob.toFixed(3), "nats"));
     for (const [key, words] of [["entropy", "entropy"], ["mutual_information", "mutual information"]]) if (answer[key]) rows.push(row(words, number(answer[key]), `nats ${error(answer[key])}`));
-    for (const [key, words] of [["means", "on average"], ["medians", "median"], ["modes", "most probable"]]) for (const [name, one] of Object.entries(answer[key] ?? {})) rows.push(row(title(name), number(one), `${words} ${error(one)}`));
+    for (const [key, words] of [["means", "on average"], ["medians", "median"], ["modes", "most probable"]]) for (const [name, one] of Object.entries(answer[key] ?? {})) rows.push(row(title(name), number(one, name), `${words} ${error(one)}`));
     for (const [name, one] of Object.entries(answer.answers ?? {})) rows.push(this.#distribution(row, name, one));
     if (known) rows.push(h("p", { class: "hint" }, "The conditions above hold here too."));
     const box = h("div", { class: "reply" }, ...rows);
@@ -167,11 +167,16 @@ export class AskBox {
     return box;
   }
 
+  #short(name, value) {
+    return typeof value === "number" ? fewDigits(value) : moment(this.#columns.find((column) => column.name === name), value);
+  }
+
   #distribution(row, name, one) {
-    const short = (value) => (typeof value === "number" ? Number(value.toPrecision(4)).toString() : String(value));
+    const short = (value) => this.#short(name, value);
     if (one.probs) {
       const sorted = Object.entries(one.probs).sort((a, b) => b[1] - a[1]);
-      return row(title(name), `${sorted[0][0]} ${percent(sorted[0][1])}`, sorted.slice(1, 5).map(([level, p]) => `${level} ${percent(p)}`).join(", "));
+      const rest = sorted.slice(1, 5).map(([level, p]) => `${level} ${percent(p)}`).join(", ");
+      return row(title(name), sorted[0][0], `${percent(sorted[0][1])}${rest && `, then ${rest}`}`);
     }
     const quantiles = one.quantiles ?? {};
     return row(title(name), short(one.mean ?? quantiles["0.5"]), "0.05" in quantiles ? `90\u202f% between ${short(quantiles["0.05"])} and ${short(quantiles["0.95"])}` : "");

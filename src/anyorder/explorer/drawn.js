@@ -7,7 +7,7 @@
 
 import { Failure } from "./api.js";
 import { asCsv } from "./tables.js";
-import { onAxis, plain, same, said } from "./words.js";
+import { fewDigits, onAxis, plain, same, said } from "./words.js";
 
 const QUANTILES = { low: 0.05, median: 0.5, high: 0.95 };
 const NEAR = 1 / 40; // of an axis, to each side of an exact number
@@ -178,9 +178,7 @@ class Column {
       const text = new Date(Math.round(x * 864e5)).toISOString();
       return this.facts.resolution === "day" ? text.slice(0, 10) : text.slice(0, 19).replace("T", " ");
     }
-    const size = Math.abs(x);
-    if (size >= 1e4 && size < 1e12) return x.toFixed(0);
-    return size && (size < 1e-4 || size >= 1e12) ? x.toExponential(3) : plain(Number(x.toPrecision(4)));
+    return fewDigits(x);
   }
 
   /** What is to be said of these rows; `of`, how many there were before any condition. */

@@ -2,7 +2,7 @@
 
 import { onlyLatest } from "./api.js";
 import { h, say } from "./dom.js";
-import { percent, title, written } from "./words.js";
+import { moment, percent, title, written } from "./words.js";
 
 const SHOWN = 200; // rows of a table on the page; downloads hold all
 const POLL = 300; // milliseconds between two looks at a job
@@ -13,8 +13,7 @@ const ODD = 0.1, LEAST = 5; // of cells and rows, those that are less probable a
 function cell(value, column) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return Number(value.toPrecision(7)).toString();
-  const text = column?.levels.length ? written(column, value) : String(value);
-  return text.replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)/, "$1 $2").replace(/ 00:00:00(\.0+)?(Z|\+00:00)?$/, "");
+  return column?.levels.length ? written(column, value) : moment(column, value);
 }
 
 /** A table; `mark(row, column, td)` may colour a cell; `facts` are what the schema says of columns. */
@@ -138,9 +137,10 @@ export class FillPanel {
         const one = cells.get(`${row}\n${column}`);
         if (!one) return;
         td.classList.add("filled");
-        td.textContent = cell(one.written, this.columns.find((other) => other.name === column));
+        const facts = this.columns.find((other) => other.name === column);
+        td.textContent = cell(one.written, facts);
         td.style.setProperty("--tint", `${Math.round(12 + 58 * (1 - one.certainty))}%`);
-        td.title = one.low === undefined || one.low === null ? `filled; certainty ${percent(one.certainty)}` : `filled; 90 % between ${cell(one.low)} and ${cell(one.high)}`;
+        td.title = one.low === undefined || one.low === null ? `filled; certainty ${percent(one.certainty)}` : `filled; 90 % between ${cell(one.low, facts)} and ${cell(one.high, facts)}`;
       }, this.columns));
     } catch (error) {
       say(this.status, "");

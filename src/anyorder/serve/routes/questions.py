@@ -222,7 +222,7 @@ def _plus_log(nats: Estimate, probability: Estimate) -> Estimate:
 
 @router.post("/ask", response_model=answers.AskAnswer)
 async def ask(name: str, said: AskRequest, service: ServiceDep) -> Response:
-    """Answer a typed question, as ``anyorder ask`` does. A mistake says at which character it is."""
+    """Answer a typed question, as the command of that name does. A mistake says at which character it is."""
     served = service.models.get(name, "table")
     said = service.within_draws(said, said.draws or RANGE_DRAWS)
 

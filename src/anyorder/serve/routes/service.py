@@ -134,7 +134,7 @@ async def docs(request: Request) -> HTMLResponse:
             parts.append(f"<dt><code>{method.upper()} {html.escape(path)}</code></dt>")
             parts.append(f"<dd>{html.escape(operation.get('description', ''))}</dd>")
     head = '<meta charset=utf-8><meta name=viewport content="width=device-width"><title>anyorder</title>'
-    head += '<link rel=stylesheet href="assets/page.css">'
+    head += '<link rel=stylesheet href="assets/page.css"><link rel=icon href="assets/icon.svg">'
     return HTMLResponse(
         f"<!doctype html><html lang=en><head>{head}</head><body class=docs>{''.join(parts)}</dl></body>"
     )
