@@ -177,6 +177,12 @@ def test_whole_rows_as_anomalies(normal: str, tmp_path: Path, capsys: pytest.Cap
     assert found[0]["row"] == 1
     assert found[0]["probability"] == pytest.approx(1 / 201)
     assert {one["row"]: one["surprise"] for one in found} == pytest.approx(truth, rel=1e-5)
+    # p(rooms | price = 12) is a normal, from which 9 lies farther than 12 does from what 9 rooms would cost.
+    variance = 1 / (1 + 2**2 / 3**2)
+    centre = variance * (5 + 2 / 3**2 * (12 - 10))
+    assert (found[0]["column"], found[0]["value"]) == ("rooms", 9)
+    assert found[0]["expected"] == pytest.approx(centre, abs=0.5)
+    assert next(one for one in found if one["row"] == 2)["column"] == "rooms"
     shown = run(capsys, "anomalies", normal, str(table), "--rows", "--top", "1").out
     assert len(shown.strip().splitlines()) == 2
 

@@ -70,6 +70,16 @@ def test_every_limit_has_its_own_error(path: str, request_: dict[str, Any], kind
     assert found.kind == kind and found.limit is not None
 
 
+def test_draws_that_are_not_said_are_as_many_as_are_allowed(small: Asking) -> None:
+    given = {"given": {"count": "> 20"}}
+    for path, said in (("marginals", given), ("evidence", given), ("next", given | {"about": ["kind"]})):
+        unsaid = small.post(f"{PATH}/{path}", said)
+        assert unsaid.status_code == 200 and unsaid.json() == small.post(f"{PATH}/{path}", said | {"draws": 50}).json()
+        assert problem(small.post(f"{PATH}/{path}", said | {"draws": 51}), 413).kind == "draws_limit"
+    answer = small.post(f"{PATH}/ask", {"question": "kind | count > 20"}).json()
+    assert answer["answers"]["kind"]["method"] == "truncated draws (50)"
+
+
 @pytest.mark.parametrize("path", ["ask", "fill"])
 def test_a_body_that_does_not_say_how_long_it_is(path: str, small: Asking) -> None:
     async def parts() -> Any:
@@ -231,6 +241,7 @@ def test_what_is_wrong_is_named(path: str, request_: dict[str, Any], status: int
         ("/v1/jobs/nope/result", 404),
         ("/assets/../app.py", 404),
         ("/assets/__init__.py", 404),
+        ("/assets/README.md", 404),
         ("/assets/%2e%2e%2fserve%2fapp.py", 404),
         ("/v1/models/table/ask", 405),
         ("/etc/passwd", 404),
@@ -243,6 +254,14 @@ def test_what_is_not_there(path: str, status: int, service: Asking) -> None:
 def test_a_mistake_in_a_question_has_a_place(service: Asking) -> None:
     found = problem(service.post(f"{PATH}/ask", {"question": "size | count=20, flag"}), 400)
     assert found.where == "question" and found.at == len("size | count=20, ")
+    for question, wrong in (
+        ("P(sise > 1 | count=20)", "sise"),
+        ("size | kind=ahs", "ahs"),
+        ("size | count=lots", "lots"),
+    ):
+        found = problem(service.post(f"{PATH}/ask", {"question": question}), 400)
+        assert found.where == "question" and found.at == question.index(wrong), found
+    assert problem(service.post(f"{PATH}/ask", {"question": "size", "given": {"kind": "ahs"}}), 400).at is None
 
 
 def test_a_mistake_concerns_one_request_alone(models: dict[str, Any]) -> None:

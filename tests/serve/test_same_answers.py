@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from anyorder.questions.grammar import parse_question
 from anyorder.serve.answers import MarginalsAnswer, SchemaAnswer
 from anyorder.serve.columns import marginal_facts
 from anyorder.support.plain import plain
+from anyorder.tasks.anomalies import row_anomalies
 from anyorder.variables.ranges import Between, Either, NotOneOf, OneOf
 
 from asking import Asking, asked
@@ -124,6 +126,9 @@ def test_rows(service: Asking, models: dict[str, Any]) -> None:
     assert [(one["row"], one["column"], one["probability"]) for one in odd] == [
         (one.row, one.column, one.probability) for one in found
     ]
+    odd = service.post(f"{PATH}/anomalies?top=3&rows=true", table).json()["anomalies"]
+    frame = pd.DataFrame(table["rows"], columns=table["columns"])
+    assert odd == [plain(asdict(one)) for one in row_anomalies(model.core, frame, top=3)]
     following = service.post(f"{PATH}/next", {"about": ["kind"], "given": {"count": 20}, "draws": 8}).json()
     assert following.pop("notes") == []
     assert following == json.loads(

@@ -19,7 +19,7 @@ from anyorder.model import AnyOrderModel
 from anyorder.protocols import Canonical
 from anyorder.tasks import anomalies as tasks_anomalies
 from anyorder.tasks import unseen_rows
-from anyorder.tasks.anomalies import Anomalies, Anomaly, anomalies, cell_scores, row_scores, surprise
+from anyorder.tasks.anomalies import Anomalies, Anomaly, OwnRows, anomalies, cell_scores, row_scores, surprise
 from anyorder.variables.codecs import LineCodec
 from anyorder.variables.encoding import Encoding
 from anyorder.variables.schema import Kind, Schema, Variable
@@ -95,6 +95,19 @@ def test_rows_are_compared_with_the_models_own_draws() -> None:
         assert scores["probability"].iloc[row] == pytest.approx(expected, abs=0.035)  # over four errors of 4000 draws
         joint = stats.multivariate_normal(SCALE * MEAN[seen], SCALE**2 * part).logpdf(frame.iloc[row, seen])
         assert scores["surprise"].iloc[row] == pytest.approx(-joint, abs=1e-5)
+
+
+def test_own_rows_are_drawn_once_for_many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, frame, made = gaussian_model(MEAN, COVARIANCE, scale=SCALE), _frame(8), []
+    expected = row_scores(model, frame, samples=50, seed=3)
+    draws = tasks_anomalies.draws
+    monkeypatch.setattr(tasks_anomalies, "draws", lambda *given, **more: made.append(1) or draws(*given, **more))
+    kept = OwnRows(50, seed=3)
+    for _ in range(2):
+        pd.testing.assert_frame_equal(row_scores(model, frame, drawn=kept), expected)
+    assert len(made) == 1
+    with pytest.raises(UserError, match="samples must be 1 or more"):
+        OwnRows(0)
 
 
 def test_an_unlikely_level_is_named_with_the_likely_one() -> None:

@@ -26,7 +26,7 @@ def anomalies(
     as_json: Json = False,
 ) -> None:
     """List the cells least probable given the rest of their rows, or the least probable rows, counted from 0."""
-    from anyorder.tasks.anomalies import row_scores
+    from anyorder.tasks.anomalies import row_anomalies
 
     loaded = load_table_model(model)
     if in_parts(table):
@@ -39,9 +39,7 @@ def anomalies(
     frame = read_frame(table, (*loaded.schema.missing, *(missing or ())))
     if rows:
         with show.bar("scoring rows"):
-            scores = row_scores(loaded.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
-        ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
-        found = [dict(zip(ranked.columns, line, strict=True)) for line in ranked.itertuples(index=False)]
+            found = [asdict(one) for one in row_anomalies(loaded.core, frame, top=top, seed=seed, unseen=unseen)]
     else:
         with show.bar("scoring rows"):
             found = [asdict(one) for one in loaded.anomalies(frame, top=top, unseen=unseen)]

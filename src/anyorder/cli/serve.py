@@ -71,19 +71,17 @@ def serve(
         hosts=tuple(name.lower() for name in allow_host or ()),
         **options,
     )
-    served = Models.read(models or [])
+    served = Models.read(models or [], show.note)
     if demo and SAMPLE in served.served:
         raise UserError(f"the sample model is called {SAMPLE!r} too: name yours otherwise, as in mine=FILE")
-    for one in served.served.values():
-        if one.problem is not None:
-            show.note(f"{one.name} cannot be loaded: {one.problem}")
-    if models and not demo and not any(one.model is not None for one in served.served.values()):
+    if models and not demo and not served.ready:
         raise UserError("none of the models could be loaded")
     if demo:
         served.served[SAMPLE] = Served(SAMPLE, demo_model())
 
     def begun(address: str) -> None:
-        typer.echo(f"serving {', '.join(served.served)} at {address} (Ctrl-C ends it)")
+        ready = [one.name for one in served.served.values() if one.model is not None]
+        typer.echo(f"serving {', '.join(ready)} at {address} (Ctrl-C ends it)")
         if not settings.local:
             show.note(f"other machines can ask: every request needs the header 'Authorization: Bearer {'*' * 8}'")
 

@@ -1,10 +1,12 @@
 // Typed questions, with completion of columns and levels; a mistake is marked at its place.
 
 import { h, say } from "./dom.js";
-import { percent, title } from "./words.js";
+import { sayable } from "./charts.js";
+import { fewDigits, moment, percent, title } from "./words.js";
 
 const FORMS = [["P(", "the probability of an event"], ["E[", "the mean"], ["median(", "the median"], ["mode(", "the most probable value"], ["H(", "the entropy"], ["I(", "the mutual information: I(a; b)"]];
 const MOST = 40; // suggestions at once
+const SOON = 300; // milliseconds after which it is said that an answer is on its way
 const bare = /^[\p{L}\p{N}_][\p{L}\p{N}_.\-: ]*$/u;
 const quoted = (text) => (bare.test(text) && !/\b(or|between|and)\b|\.\./.test(text) ? text : `"${text}"`);
 
@@ -28,6 +30,8 @@ export class AskBox {
   #found = [];
   #from = 0;
   #at = -1;
+  #asked = "";
+  #stale = false;
 
   /** `ask(body)`; `given()`, what the chips say; `typed(question)`, told every question that was sent. */
   constructor({ ask, given, typed }) {
@@ -45,11 +49,20 @@ export class AskBox {
   know(columns) {
     this.#columns = columns;
     const number = columns.find((one) => one.axis && !one.own_form && one.kind !== "datetime"), other = columns.find((one) => one.levels.length) ?? columns.at(-1);
-    const half = number?.axis.written[Math.round(number.axis.written.length / 2)];
+    const half = number && sayable(number, number.axis.edges[Math.round(number.axis.edges.length / 2)]);
     this.input.placeholder = number ? `or ask:  P(${quoted(number.name)} > ${half}${other === number ? "" : ` | ${quoted(other.name)}=${quoted(other.levels[0]?.written ?? "1")}`})` : "or ask a question";
-    this.input.value = "";
+    this.input.value = this.#asked = "";
     this.out.replaceChildren();
   }
+
+  /** The conditions have changed: what stands here does not hold any more. */
+  stale() {
+    this.#stale = Boolean(this.#asked);
+    this.out.classList.toggle("waiting", this.#stale);
+  }
+
+  /** Ask the last question once more, under the conditions of now. */
+  again() { if (this.#stale) this.#answer(this.#asked); }
 
   show(question) {
     this.input.value = question;
@@ -100,31 +113,39 @@ export class AskBox {
 
   // ---- asking -------------------------------------------------------------------------------------------------------
 
-  async #send() {
-    const question = this.input.value.trim();
+  #send() {
+    const question = this.#asked = this.input.value.trim();
     this.#close();
     this.typed(question);
-    if (!question) return this.out.replaceChildren();
+    if (question) this.#answer(question);
+    else this.out.replaceChildren();
+  }
+
+  async #answer(question) {
+    this.#stale = false;
+    const late = setTimeout(() => this.out.replaceChildren(h("p", { class: "hint" }, "Asking … under ranges it may take some seconds.")), SOON);
     try {
       const given = this.given(), answer = await this.ask({ question, given });
-      this.out.replaceChildren(this.#reply(answer, Object.keys(given).length));
+      this.#show(this.#reply(answer, Object.keys(given).length), late);
     } catch (error) {
-      if (error.name !== "AbortError") this.out.replaceChildren(this.#mistake(question, error));
+      if (error.name === "AbortError") clearTimeout(late);
+      else this.#show(this.#mistake(question, error), late);
     }
-    return null;
+  }
+
+  #show(found, late) {
+    clearTimeout(late);
+    this.out.classList.remove("waiting");
+    this.out.replaceChildren(found);
   }
 
   /** The question once more with the place marked, and under it what is wrong there. */
   #mistake(question, error) {
-    let at = error.at, length = 1;
-    if (at === null) { // a name that is not there is quoted in the message
-      const name = error.message.match(/'([^']+)'/)?.[1];
-      at = name ? question.indexOf(name) : -1;
-      length = name?.length ?? 1;
-    }
-    const box = h("div", { class: "failure", role: "alert" }, error.message);
-    if (at < 0 || at === null) return box;
-    const letters = error.at === null ? question.split("") : Array.from(question); // the service counts characters, not UTF-16 units
+    const { at } = error, box = h("div", { class: "failure", role: "alert" }, error.message);
+    if (at === null) return box;
+    const letters = Array.from(question); // the service counts characters, not UTF-16 units
+    const named = [...error.message.matchAll(/'([^']+)'/g)].map(([, name]) => name).find((name) => letters.slice(at).join("").startsWith(name));
+    const length = named ? Array.from(named).length : 1;
     const part = (from, to) => letters.slice(from, to).join("");
     const shown = h("pre", {}, part(0, at), h("mark", {}, part(at, at + length) || "\u2007"), part(at + length));
     return h("div", {}, shown, box);
@@ -132,13 +153,13 @@ export class AskBox {
 
   #reply(answer, known) {
     const row = (name, main, more = "") => h("div", { class: "row" }, name, h("strong", {}, main), h("span", {}, more));
-    const number = (one) => (one.value === null ? "not finite" : typeof one.value === "number" ? Number(one.value.toPrecision(4)).toString() : String(one.value));
+    const number = (one, name) => (one.value === null ? "not finite" : this.#short(name, one.value));
     const error = (one) => (one.standard_error > 0 ? `± ${Number(one.standard_error.toPrecision(2))}` : "");
     const rows = [];
     if (answer.probability) rows.push(row("probability", percent(answer.probability.value), answer.probability.standard_error > 0 ? `± ${percent(answer.probability.standard_error)}` : ""));
     if (typeof answer.log_prob === "number") rows.push(row("log p", answer.log_prob.toFixed(3), "nats"));
     for (const [key, words] of [["entropy", "entropy"], ["mutual_information", "mutual information"]]) if (answer[key]) rows.push(row(words, number(answer[key]), `nats ${error(answer[key])}`));
-    for (const [key, words] of [["means", "on average"], ["medians", "median"], ["modes", "most probable"]]) for (const [name, one] of Object.entries(answer[key] ?? {})) rows.push(row(title(name), number(one), `${words} ${error(one)}`));
+    for (const [key, words] of [["means", "on average"], ["medians", "median"], ["modes", "most probable"]]) for (const [name, one] of Object.entries(answer[key] ?? {})) rows.push(row(title(name), number(one, name), `${words} ${error(one)}`));
     for (const [name, one] of Object.entries(answer.answers ?? {})) rows.push(this.#distribution(row, name, one));
     if (known) rows.push(h("p", { class: "hint" }, "The conditions above hold here too."));
     const box = h("div", { class: "reply" }, ...rows);
@@ -146,11 +167,16 @@ export class AskBox {
     return box;
   }
 
+  #short(name, value) {
+    return typeof value === "number" ? fewDigits(value) : moment(this.#columns.find((column) => column.name === name), value);
+  }
+
   #distribution(row, name, one) {
-    const short = (value) => (typeof value === "number" ? Number(value.toPrecision(4)).toString() : String(value));
+    const short = (value) => this.#short(name, value);
     if (one.probs) {
       const sorted = Object.entries(one.probs).sort((a, b) => b[1] - a[1]);
-      return row(title(name), `${sorted[0][0]} ${percent(sorted[0][1])}`, sorted.slice(1, 5).map(([level, p]) => `${level} ${percent(p)}`).join(", "));
+      const rest = sorted.slice(1, 5).map(([level, p]) => `${level} ${percent(p)}`).join(", ");
+      return row(title(name), sorted[0][0], `${percent(sorted[0][1])}${rest && `, then ${rest}`}`);
     }
     const quantiles = one.quantiles ?? {};
     return row(title(name), short(one.mean ?? quantiles["0.5"]), "0.05" in quantiles ? `90\u202f% between ${short(quantiles["0.05"])} and ${short(quantiles["0.95"])}` : "");

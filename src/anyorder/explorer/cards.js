@@ -1,6 +1,6 @@
 // One card a column: its drawing, its answer in words, a field to type into, pin and target.
 
-import { AxisChart, LevelBars } from "./charts.js";
+import { AxisChart, LevelBars, sayable } from "./charts.js";
 import { h, icon, ICONS, say } from "./dom.js";
 import { described, percent, said, title, typed } from "./words.js";
 
@@ -48,8 +48,8 @@ export class Card {
     const { axis, levels, kind } = this.column;
     if (kind === "datetime") return `type: ${axis.written[Math.floor(axis.written.length / 2)]}`;
     if (axis) {
-      const at = (share) => axis.written[Math.round(share * (axis.written.length - 1))];
-      return this.column.own_form ? `type: ${at(0.5)}` : `type: ${Number(Number(at(0.5)).toPrecision(2))} or ${Number(Number(at(0.3)).toPrecision(2))}..${Number(Number(at(0.6)).toPrecision(2))}`;
+      const near = (share) => Math.round(share * (axis.edges.length - 1)), at = (share) => sayable(this.column, axis.edges[near(share)]);
+      return this.column.own_form ? `type: ${axis.written[near(0.5)]}` : `type: ${at(0.5)} or ${at(0.3)}..${at(0.6)}`;
     }
     return levels.length ? `type: ${levels[0].written}` : "type a value";
   }
@@ -69,7 +69,10 @@ export class Card {
   draw() {
     this.stale = false;
     const { before, after, statement, gain, cost, pinned, target } = this.facts, given = statement !== undefined;
-    for (const chart of this.charts) chart.draw(before, after, statement);
+    // What a target tells or a pin changes is no reason to draw the same curves again.
+    const { drawn } = this;
+    if (!drawn || drawn.before !== before || drawn.after !== after || drawn.statement !== statement) for (const chart of this.charts) chart.draw(before, after, statement);
+    this.drawn = this.facts;
     const words = given && !after ? { answer: said(this.column, statement).replace(/^= /, ""), about: "", range: "", change: "" } : described(this.column, before, after);
     say(this.answer, words.answer ?? "");
     this.answer.classList.toggle("long", (words.answer ?? "").length > 14);
@@ -77,7 +80,7 @@ export class Card {
     say(this.range, words.range ?? "");
     say(this.change, words.change ?? "");
     this.change.classList.toggle("still", words.change === "hardly changed");
-    say(this.condition, given ? (after ? `given: ${said(this.column, statement)}` : "given") : "");
+    say(this.condition, given ? (after ? `given: ${said(this.column, statement).replace(/^= /, "")}` : "given") : "");
     this.price.hidden = !gain;
     this.cost.value = cost ?? "";
     say(this.gain, gain ? `tells ${gain.words}` : target ? "the target" : "");

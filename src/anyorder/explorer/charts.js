@@ -8,6 +8,7 @@ import { levelsOf, onAxis, percent, plain, same, written } from "./words.js";
 const WIDE = 1000, HIGH = 100;
 const A_CLICK = 4; // pixels that a pointer may tremble
 const FEW = 7; // levels shown before "show all"
+const LONG = 16; // letters of a level beyond which its bar stands below its name
 
 /** Where a column's numbers stand on its axis: 0 to 1, and back. */
 class Scale {
@@ -22,6 +23,14 @@ class Scale {
     const there = this.first + Math.min(1, Math.max(0, share)) * this.width;
     return this.log ? Math.exp(there) : there;
   }
+}
+
+/** A number of an axis as people would say it: rounded to a hundredth of the axis, or to two digits where it is logarithmic. */
+export function sayable({ axis, step }, number) {
+  const size = axis.logarithmic && axis.edges[0] > 0 ? Math.abs(number) : axis.edges.at(-1) - axis.edges[0];
+  const fine = 10 ** Math.floor(Math.log10(size / 20));
+  const unit = Math.max(fine, axis.step || 0, step ? Math.min(step, fine * 10) : 0);
+  return Number(plain(Math.round(number / unit) * unit));
 }
 
 /** The range of an axis that a statement leaves possible, in numbers to draw by; null if it is none. */
@@ -94,18 +103,15 @@ export class AxisChart {
 
   #choose(ends) { this.#span(this.chosen, ends, 0.008); }
 
-  /** A number near a place that people would say: rounded to a hundredth of the axis, or an edge where values have a form of their own. */
+  /** A number near a place that people would say; an edge where values have a form of their own. */
   #near(share) {
-    const { axis, kind, own_form: own, step } = this.column, number = this.scale.number(share);
+    const { axis, kind, own_form: own } = this.column;
     if (kind === "datetime" || own) {
       let best = 0;
       this.places.forEach((place, k) => { if (Math.abs(place - share) < Math.abs(this.places[best] - share)) best = k; });
       return { value: axis.values[best], number: axis.edges[best] };
     }
-    const local = this.scale.log ? Math.abs(number) : axis.edges.at(-1) - axis.edges[0];
-    const fine = 10 ** Math.floor(Math.log10(local / 20));
-    const unit = Math.max(fine, axis.step || 0, step ? Math.min(step, fine * 10) : 0);
-    const rounded = Number(plain(Math.round(number / unit) * unit));
+    const rounded = sayable(this.column, this.scale.number(share));
     return { value: rounded, number: rounded };
   }
 
@@ -152,7 +158,8 @@ export class LevelBars {
     this.rows = levels.map((level) => this.#row(level));
     this.all = levels.length <= FEW + 1;
     this.more = h("button", { class: "more", type: "button", onclick: () => { this.all = true; this.#hide(); } });
-    this.element = h("div", { class: "levels", role: "group", "aria-label": `levels of ${column.name}` }, ...this.rows.map((row) => row.element), this.more);
+    const long = levels.some((level) => level.written.length > LONG);
+    this.element = h("div", { class: long ? "levels long" : "levels", role: "group", "aria-label": `levels of ${column.name}` }, ...this.rows.map((row) => row.element), this.more);
     this.#hide();
   }
 

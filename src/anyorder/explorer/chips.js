@@ -50,7 +50,8 @@ export class Chips {
   tell(words, warnings) {
     this.likely.classList.remove("waiting");
     say(this.likely, words);
-    say(this.warning, warnings.join(" "));
+    // Written only where it differs: a screen reader announces it then.
+    if (this.warning.innerText !== warnings.join("\n")) this.warning.replaceChildren(...warnings.map((one) => h("span", {}, one)));
     this.warning.hidden = !warnings.length;
   }
 }

@@ -7,7 +7,7 @@
 
 import { Failure } from "./api.js";
 import { asCsv } from "./tables.js";
-import { onAxis, plain, same, said } from "./words.js";
+import { fewDigits, onAxis, plain, same, said } from "./words.js";
 
 const QUANTILES = { low: 0.05, median: 0.5, high: 0.95 };
 const NEAR = 1 / 40; // of an axis, to each side of an exact number
@@ -41,7 +41,7 @@ export function fromDraws(drawn) {
     if (!rows.length) throw new Failure({ message: `None of the ${of} satisfies all of these conditions: take one of them back, or widen a range. ${EXACTLY}` });
     const answered = columns.filter((one) => !(Object.hasOwn(given, one.facts.name) && one.settled(given[one.facts.name])));
     const error = 50 / Math.sqrt(rows.length); // at a share of one half, in hundredths: the greatest that it can be
-    const basis = Object.keys(given).length ? `From ${rows.length.toLocaleString("en")} of the ${of}: shares are uncertain by ± ${error < 1 ? error.toFixed(1) : Math.round(error)} points at most. ${notes.join(" ")}` : "";
+    const basis = Object.keys(given).length ? `From ${rows.length.toLocaleString("en")} of the ${of}: shares are uncertain by ± ${error < 1 ? error.toFixed(1) : Math.round(error)} point${Math.round(error) === 1 && error >= 1 ? "" : "s"} at most. ${notes.join(" ")}` : "";
     const warnings = rows.length < FEW ? [`Only ${rows.length} drawn row${rows.length === 1 ? " is" : "s are"} left, so this is rough. ${EXACTLY}`] : [];
     return { given: words, columns: Object.fromEntries(answered.map((one) => [one.facts.name, one.marginal(rows, drawn.rows, given[one.facts.name])])), basis, notes: warnings };
   }
@@ -178,9 +178,7 @@ class Column {
       const text = new Date(Math.round(x * 864e5)).toISOString();
       return this.facts.resolution === "day" ? text.slice(0, 10) : text.slice(0, 19).replace("T", " ");
     }
-    const size = Math.abs(x);
-    if (size >= 1e4 && size < 1e12) return x.toFixed(0);
-    return size && (size < 1e-4 || size >= 1e12) ? x.toExponential(3) : plain(Number(x.toPrecision(4)));
+    return fewDigits(x);
   }
 
   /** What is to be said of these rows; `of`, how many there were before any condition. */

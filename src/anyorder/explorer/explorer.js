@@ -30,6 +30,8 @@ export class AnyOrderExplorer extends HTMLElement {
   #cards = new Map();
   #after = {};
   #gains = new Map();
+  #aimed = null; // the target that the cards show
+  #most = Infinity; // draws that one question may ask for
   #beginning = {};
 
   constructor() {
@@ -77,7 +79,7 @@ export class AnyOrderExplorer extends HTMLElement {
     this.undo = button("undo (Ctrl Z)", ICONS.undo, () => this.#state.undo());
     this.redo = button("redo (Ctrl Shift Z)", ICONS.redo, () => this.#state.redo());
     const copy = (label, text) => h("button", { type: "button", class: "quiet-button", onclick: () => this.#copy(text()) }, label);
-    this.copies = h("div", { class: "group" },
+    this.copies = h("div", { class: "group copies" },
       copy("copy as Python", () => asPython(this.hasAttribute("in-python") ? null : this.#now.model, this.#now.given, this.#interesting(), this.#columns)),
       this.command = copy("copy as command", () => asCommand(this.#now.model, this.#now.given, this.#interesting())));
     this.tabs = h("div", { class: "tabs", role: "tablist", "aria-label": "views" }, ...Object.entries(TABS).map(([tab, label]) =>
@@ -119,7 +121,7 @@ export class AnyOrderExplorer extends HTMLElement {
     this.askBox = new AskBox({ ask: (body) => this.#ask(this.#path("ask"), body, { signal: this.#latest("ask") }), given: () => sent(this.#now.given), typed: (question) => this.#state.set({ question }) });
     this.search = h("input", { type: "search", class: "field search", placeholder: "search columns", "aria-label": "search columns", oninput: () => this.#state.set({ search: this.search.value }) });
     this.sort = h("select", { onchange: () => this.#state.set({ sort: this.sort.value }) },
-      h("option", { value: "table" }, "as in the table"), h("option", { value: "changed" }, "most changed"), h("option", { value: "tells" }, "tells most of target"));
+      h("option", { value: "table" }, "of the table"), h("option", { value: "changed" }, "most changed"), h("option", { value: "tells" }, "tells most of target"));
     this.target = h("select", { onchange: () => this.#aim(this.target.value || null) });
     this.aim = h("label", {}, "target", this.target);
     this.grid = h("div", { class: "cards" });
@@ -156,7 +158,9 @@ export class AnyOrderExplorer extends HTMLElement {
 
   async #begin() {
     try {
-      this.#models = (await this.#ask("models")).models;
+      const { models, limits } = await this.#ask("models");
+      this.#models = models;
+      this.#most = limits?.draws ?? Infinity;
     } catch (error) {
       return this.#fail(error);
     }
@@ -165,7 +169,8 @@ export class AnyOrderExplorer extends HTMLElement {
     this.picker.replaceChildren(...this.#models.map((one) => h("option", { value: one.name, disabled: one.status !== "ready" }, one.status === "ready" ? one.name : `${one.name} (cannot be loaded)`)));
     this.picker.hidden = this.#models.length < 2;
     if (!ready.length) return this.#fail(new Failure({ message: "No model could be loaded." }));
-    const known = ready.some((one) => one.name === said.model);
+    const known = ready.some((one) => one.name === said.model), wanted = this.#models.find((one) => one.name === said.model);
+    if (said.model && !known) this.tell(wanted ? `The model “${said.model}” cannot be loaded: ${wanted.error}` : `The model “${said.model}” is not here.`);
     if (this.#linked) addEventListener("hashchange", () => { if (location.hash.slice(1) !== this.#state.hash) this.#state.set(State.read(location.hash)); });
     this.#state.set({ ...said, model: known ? said.model : ready[0].name, ...(known || !said.model ? {} : { given: {}, target: null }) });
     return null;
@@ -176,6 +181,7 @@ export class AnyOrderExplorer extends HTMLElement {
     if (this.#columns.length) this.#publish();
     this.undo.disabled = !this.#state.canUndo;
     this.redo.disabled = !this.#state.canRedo;
+    if (before.model !== null && before.model !== now.model) this.tell("");
     if (before.model !== now.model || (now.model && this.loaded !== now.model)) return this.#load();
     if (!this.#columns.length) return this.#showTab();
     if (before.tab !== now.tab) this.#showTab();
@@ -218,7 +224,7 @@ export class AnyOrderExplorer extends HTMLElement {
     this.askBox.know(schema.columns);
     const tables = (what, body, options) => this.#ask(this.#path(what), body, options);
     const fail = (error) => this.#fail(error);
-    this.panels = { explore: this, rows: new RowsPanel(tables, schema.columns, () => sent(this.#now.given), fail), fill: new FillPanel(tables, this.#ask, schema.columns, fail), anomalies: new AnomaliesPanel(tables, schema.columns, fail) };
+    this.panels = { explore: this, rows: new RowsPanel(tables, schema.columns, () => sent(this.#now.given), fail, this.#most), fill: new FillPanel(tables, this.#ask, schema.columns, fail), anomalies: new AnomaliesPanel(tables, schema.columns, fail) };
     // A link may be older than the model: what is said of columns that are gone is dropped.
     const there = (name) => this.#cards.has(name), { given, target, pins } = this.#now;
     this.#now.given = this.#read(given);
@@ -265,6 +271,7 @@ export class AnyOrderExplorer extends HTMLElement {
     const { given } = this.#now, began = performance.now();
     this.#fail(null);
     this.chips.show(this.#columns, given);
+    this.askBox.stale();
     this.panels?.rows.stale();
     if (!Object.keys(given).length && this.#columns.every((column) => column.marginal)) {
       this.#latest("marginals");
@@ -292,7 +299,7 @@ export class AnyOrderExplorer extends HTMLElement {
   /** The slower questions wait until nothing was clicked for a moment: they would be in the way of the next cards. */
   #later() {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => { this.#judge(); this.#tells(); }, A_PAUSE);
+    this.timer = setTimeout(() => { this.#judge(); this.#tells(); this.askBox.again(); }, A_PAUSE);
   }
 
   async #judge() {
@@ -326,15 +333,17 @@ export class AnyOrderExplorer extends HTMLElement {
     const exact = target && Object.hasOwn(given, target) && !this.#after[target];
     if (!target || exact) {
       this.#gains = new Map();
-      this.#draw();
+      if (this.#aimed) this.#draw();
+      this.#aimed = target;
       this.#arrange();
       return;
     }
+    this.#aimed = target;
     // Where one column has a cost, all need one.
     const open = this.#columns.filter((one) => one.name !== target && !one.context && (!Object.hasOwn(given, one.name) || this.#after[one.name])).map((one) => one.name);
     const priced = open.some((name) => costs[name]) ? { costs: Object.fromEntries(open.map((name) => [name, costs[name] ?? 1])) } : {};
     try {
-      const answer = await this.#ask(this.#path("next"), { given: sent(given), about: [target], draws: 64, ...priced }, { signal });
+      const answer = await this.#ask(this.#path("next"), { given: sent(given), about: [target], draws: Math.min(64, this.#most), ...priced }, { signal });
       const now = answer.now?.value ?? 0;
       const entropy = this.#columns.find((one) => one.name === target).levels.length > 0; // of a density it is no amount
       this.#gains = new Map(answer.candidates.map((one) => [one.name, { value: one.value, words: entropy ? gainWords(one.gain.value, now) : `${one.gain.value.toFixed(2)} ${answer.unit}` }]));

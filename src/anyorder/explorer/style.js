@@ -52,7 +52,7 @@ select { padding-right: 6px; max-width: 100%; }
 .tabs button { border: 0; background: none; padding: 9px 14px; color: var(--muted); border-bottom: 2px solid transparent; margin-bottom: -1px; white-space: nowrap; }
 .tabs button[aria-selected="true"] { color: var(--ink); border-bottom-color: var(--accent); font-weight: 600; }
 
-.known { position: sticky; top: 0; z-index: 3; background: var(--ground); padding: 6px 0 10px; }
+.known { position: sticky; top: 0; z-index: 3; background: var(--ground); padding: 6px 0 4px; margin-bottom: 6px; }
 .known .line { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .hint { color: var(--muted); padding: 5px 0; }
 .hint b { color: var(--ink); font-weight: 600; }
@@ -67,6 +67,8 @@ select { padding-right: 6px; max-width: 100%; }
 .likely:empty { display: none; }
 .likely.waiting { opacity: 0.45; }
 .notice { color: var(--muted); padding-bottom: 8px; }
+.warning span { display: block; }
+.waiting .reply { opacity: 0.45; }
 .warning, .failure { background: var(--warn-soft); color: var(--warn); border-radius: 8px; padding: 8px 12px; margin-top: 8px; }
 
 .tools { display: flex; flex-wrap: wrap; gap: 10px 14px; align-items: center; padding: 4px 0 16px; }
@@ -104,7 +106,8 @@ select { padding-right: 6px; max-width: 100%; }
 .card .cost input { width: 64px; flex: none; padding: 1px 4px; }
 .words p:empty { display: none; }
 
-.plot { height: 92px; cursor: crosshair; touch-action: pan-y; user-select: none; border-radius: 6px; background: var(--sunken); overflow: hidden; }
+.axis-chart { flex: 1 0 auto; display: flex; flex-direction: column; }
+.plot { flex: 1 0 92px; height: 92px; max-height: 180px; cursor: crosshair; touch-action: pan-y; user-select: none; border-radius: 6px; background: var(--sunken); overflow: hidden; }
 .plot svg { width: 100%; height: 100%; display: block; }
 .plot .before { fill: var(--before); }
 .plot .after { fill: color-mix(in srgb, var(--after) 42%, transparent); stroke: var(--after); stroke-width: 1.6; vector-effect: non-scaling-stroke; }
@@ -117,6 +120,10 @@ select { padding-right: 6px; max-width: 100%; }
 
 .levels { display: flex; flex-direction: column; gap: 2px; margin: 0 -8px; }
 .level { display: grid; grid-template-columns: minmax(64px, 38%) 1fr 58px; gap: 10px; align-items: center; border: 0; background: none; border-radius: 7px; padding: 4px 8px; text-align: left; min-height: 30px; }
+.long .level { grid-template: auto 8px / minmax(0, 1fr) auto; gap: 4px 10px; }
+.long .level .track { grid-area: 2 / 1 / 3 / 3; height: 8px; }
+.long .level .share { grid-area: 1 / 2; }
+.long .bar.after { top: 2px !important; bottom: 2px !important; }
 .level:hover { background: var(--sunken); }
 .level .name { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .level .track { position: relative; height: 16px; border-radius: 4px; background: var(--sunken); overflow: hidden; }
@@ -132,7 +139,19 @@ select { padding-right: 6px; max-width: 100%; }
 .card form { margin-top: auto; display: flex; gap: 8px; }
 .card input { flex: 1; min-width: 0; border: 0; border-bottom: 1px solid var(--line); background: none; padding: 5px 2px; font-size: 14px; border-radius: 0; }
 .card input::placeholder, .field::placeholder, textarea::placeholder { color: var(--muted); opacity: 1; }
-@container (max-width: 480px) { .legend { display: none; } .words { min-height: 0; } .known { max-height: 40vh; overflow: auto; } .tools .search { flex: 1 1 100%; } }
+@container (max-width: 480px) {
+  .legend, .spacer { display: none; }
+  .top { gap: 8px 10px; padding-top: 10px; }
+  .top select { flex: 1; min-width: 0; }
+  .top .group { margin-left: auto; }
+  .top .copies { width: 100%; }
+  .copies button { flex: 1; justify-content: center; }
+  .words { min-height: 0; }
+  .known { max-height: 40vh; overflow: auto; }
+  .tools .search { flex: 1 1 100%; }
+  .tools label { flex: 1 1 40%; min-width: 0; }
+  .tools select { flex: 1; min-width: 0; }
+}
 @media print { .tools, .ask, .tabs, .group, .mini, .more, .hint, .card form { display: none !important; } .known { position: static; } .card { break-inside: avoid; } }
 @media (min-width: 2600px) { :host { font-size: 18px; } .frame { max-width: 3600px; } .cards { grid-template-columns: repeat(auto-fill, minmax(380px, 1fr)); } }
 
@@ -170,9 +189,11 @@ textarea { width: 100%; min-height: 130px; border: 1px solid var(--line); border
 .text-answer { font: 16px/1.8 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--surface); border: 1px solid var(--line); border-radius: var(--radius); padding: 14px 16px; margin-bottom: 12px; }
 .hole { border-radius: 3px; padding: 1px 0; font-weight: 600; }
 .pictures { display: flex; flex-wrap: wrap; gap: 20px; align-items: flex-start; }
-.pictures .pictures { flex: 1 1 300px; }
 .pictures figure { margin: 0; }
-.pictures canvas { image-rendering: pixelated; border: 1px solid var(--line); border-radius: 8px; background: var(--surface); display: block; touch-action: none; }
+.easel { flex: 0 0 min(280px, 100%); }
+.draws { flex: 1 1 300px; min-width: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(min(150px, 45%), 1fr)); gap: 16px; max-width: 1100px; }
+.beside { display: inline-flex; align-items: center; gap: 8px; }
+.pictures canvas { width: 100%; height: auto; image-rendering: pixelated; border: 1px solid var(--line); border-radius: 8px; background: var(--surface); display: block; touch-action: none; }
 .pictures figcaption { color: var(--muted); font-size: 14px; padding-top: 6px; }
 .toast { position: fixed; left: 50%; bottom: 24px; transform: translateX(-50%); background: var(--ink); color: var(--ground); border-radius: 999px; padding: 8px 18px; z-index: 9; }
 `;

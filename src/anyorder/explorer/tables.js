@@ -2,23 +2,27 @@
 
 import { onlyLatest } from "./api.js";
 import { h, say } from "./dom.js";
-import { percent, title } from "./words.js";
+import { moment, percent, title, written } from "./words.js";
 
 const SHOWN = 200; // rows of a table on the page; downloads hold all
 const POLL = 300; // milliseconds between two looks at a job
 
-const cell = (value) => {
+const ODD = 0.1, LEAST = 5; // of cells and rows, those that are less probable are shown, and the first few in any case
+
+/** A value as people read it: levels as their column writes them, times without their T. */
+function cell(value, column) {
   if (value === null || value === undefined) return "";
   if (typeof value === "number") return Number(value.toPrecision(7)).toString();
-  return String(value).replace(/T00:00:00(\.0+)?(Z|\+00:00)?$/, "");
-};
+  return column?.levels.length ? written(column, value) : moment(column, value);
+}
 
-/** A table; `mark(row, column, td)` may colour a cell. */
-function table(columns, rows, mark = () => {}) {
-  const numeric = columns.map((_, k) => rows.some((row) => typeof row[k] === "number"));
+/** A table; `mark(row, column, td)` may colour a cell; `facts` are what the schema says of columns. */
+function table(columns, rows, mark = () => {}, facts = []) {
+  const known = columns.map((name) => facts.find((one) => one.name === name));
+  const numeric = columns.map((_, k) => rows.some((row) => typeof row[k] === "number") && rows.every((row) => typeof row[k] === "number" || (row[k] ?? null) === null));
   const head = h("tr", {}, ...columns.map((name, k) => h("th", { scope: "col", class: numeric[k] && "number", title: name }, title(name))));
   const body = rows.slice(0, SHOWN).map((row, at) => h("tr", {}, ...row.map((value, k) => {
-    const td = h("td", { class: numeric[k] && "number" }, cell(value));
+    const td = h("td", { class: numeric[k] && "number" }, cell(value, known[k]));
     mark(at, columns[k], td);
     return td;
   })));
@@ -44,12 +48,13 @@ export class RowsPanel {
   #latest = onlyLatest();
   #drawn = null;
 
-  constructor(ask, columns, given, fail) {
+  constructor(ask, columns, given, fail, most) {
     Object.assign(this, { ask, columns, given, fail });
+    [this.few, this.many] = [50, 1000].map((count) => Math.min(count, most));
     this.words = h("p");
     this.out = h("div");
     this.element = h("section", { class: "tab", "aria-label": "rows" }, this.words,
-      h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button("Download up to 1000 as CSV", () => this.#download())), this.out);
+      h("div", { class: "actions" }, button("Draw others", () => { this.#seed += 1; this.#draw(); }), button(`Download up to ${this.many} as CSV`, () => this.#download())), this.out);
   }
 
   stale() {
@@ -64,17 +69,17 @@ export class RowsPanel {
   async #draw() {
     const given = this.given();
     try {
-      const answer = this.#drawn = await this.ask("sample", { given, count: 50, seed: this.#seed }, { signal: this.#latest("rows") });
+      const answer = this.#drawn = await this.ask("sample", { given, count: this.few, seed: this.#seed }, { signal: this.#latest("rows") });
       const known = Object.keys(given);
       const count = `${answer.rows.length} rows`;
       say(this.words, known.length ? `${count} that the model draws where the conditions hold (${known.map(title).join(", ")}): each is a whole, with all columns in keeping with each other.` : `${count} as the model draws them. Say something on the first tab, and they follow it.`);
-      this.out.replaceChildren(table(answer.columns, answer.rows, (_, column, td) => { if (known.includes(column)) td.classList.add("held"); }));
+      this.out.replaceChildren(table(answer.columns, answer.rows, (_, column, td) => { if (known.includes(column)) td.classList.add("held"); }, this.columns));
     } catch (error) { if (error.name !== "AbortError") this.fail(error); }
   }
 
   async #download() {
     try {
-      save(await this.ask("sample", { given: this.given(), count: 1000, seed: this.#seed }, { accept: "text/csv" }), "rows.csv");
+      save(await this.ask("sample", { given: this.given(), count: this.many, seed: this.#seed }, { accept: "text/csv" }), "rows.csv");
     } catch (error) { this.fail(error); }
   }
 }
@@ -132,10 +137,11 @@ export class FillPanel {
         const one = cells.get(`${row}\n${column}`);
         if (!one) return;
         td.classList.add("filled");
-        td.textContent = one.written;
+        const facts = this.columns.find((other) => other.name === column);
+        td.textContent = cell(one.written, facts);
         td.style.setProperty("--tint", `${Math.round(12 + 58 * (1 - one.certainty))}%`);
-        td.title = one.low === undefined || one.low === null ? `filled; certainty ${percent(one.certainty)}` : `filled; 90 % between ${cell(one.low)} and ${cell(one.high)}`;
-      }));
+        td.title = one.low === undefined || one.low === null ? `filled; certainty ${percent(one.certainty)}` : `filled; 90 % between ${cell(one.low, facts)} and ${cell(one.high, facts)}`;
+      }, this.columns));
     } catch (error) {
       say(this.status, "");
       this.actions.replaceChildren();
@@ -175,7 +181,7 @@ export class AnomaliesPanel {
     this.status = h("p", { role: "status" });
     this.out = h("div");
     this.element = h("section", { class: "tab", "aria-label": "anomalies" },
-      h("p", {}, "Drop a CSV: the cells that fit least to the rest of their row come first, each with what the model expected in its place."),
+      h("p", {}, "Drop a CSV: the cells that fit least to the rest of their row come first, each with what the model expected in its place. Or look for whole rows, each with the cell that fits least."),
       dropZone("Drop a CSV here, or", (file, name) => this.#find(file, name), () => this.#example()),
       h("div", { class: "actions" }, h("label", {}, "look for ", this.rows)), this.status, this.out);
   }
@@ -198,10 +204,13 @@ export class AnomaliesPanel {
     say(this.status, `${name}: looking …`);
     try {
       const answer = await this.ask(`anomalies?top=30&unseen=missing&rows=${whole}`, file, { type: "text/csv" });
-      say(this.status, `${name}: the ${answer.anomalies.length} most surprising ${whole ? "rows" : "cells"} of ${answer.rows} rows. ${(answer.notes ?? []).join(" ")}`);
-      const odd = (p) => `${percent(p)} ${whole ? "of rows are" : "of values would be"} as odd`;
-      const head = whole ? ["row", "why"] : ["row", "column", "value", "expected", "why"];
-      const lines = answer.anomalies.map((one) => (whole ? [one.row + 1, odd(one.probability)] : [one.row + 1, one.column, one.value, one.expected, odd(one.probability)]));
+      const odd = answer.anomalies.filter((one, at) => at < LEAST || one.probability < ODD);
+      say(this.status, `${name}: the ${odd.length} most surprising ${whole ? "rows" : "cells"} of ${answer.rows} rows. ${(answer.notes ?? []).join(" ")}`);
+      const why = (p) => `${percent(p)} ${whole ? "of rows are" : "of values would be"} as odd`;
+      const shown = (one, value) => (typeof value === "number" ? value : cell(value, this.columns.find((column) => column.name === one.column)));
+      const reason = (one) => [title(one.column ?? ""), shown(one, one.value), shown(one, one.expected)];
+      const head = whole ? ["row", "why", "fits least", "value", "expected"] : ["row", "column", "value", "expected", "why"];
+      const lines = odd.map((one) => (whole ? [one.row + 1, why(one.probability), ...reason(one)] : [one.row + 1, ...reason(one), why(one.probability)]));
       this.out.replaceChildren(table(head, lines, (_, column, td) => { if (column === "value") td.classList.add("odd"); }));
     } catch (error) {
       say(this.status, "");

@@ -9,6 +9,7 @@ export class TextPanel {
   constructor(ask, model, fail) {
     Object.assign(this, { ask, model, fail });
     this.field = h("textarea", { "aria-label": "a text with holes", spellcheck: "false", placeholder: `Write a text with ${MARK} for every missing character, such as: the q__ck br_wn f_x` });
+    this.seed = 0; // of what is drawn next: the same button twice gives something else
     this.status = h("p", { role: "status" });
     this.out = h("div");
     const button = (label, act, kind = "") => h("button", { type: "button", class: `quiet-button ${kind}`, onclick: act }, label);
@@ -27,7 +28,7 @@ export class TextPanel {
 
   #example() {
     return this.#do(async () => {
-      const { texts } = await this.ask("text/sample", { count: 1, length: Math.min(this.model.length ?? 80, 80) });
+      const { texts } = await this.ask("text/sample", { count: 1, length: Math.min(this.model.length ?? 80, 80), seed: this.seed++ });
       this.field.value = [...texts[0]].map((letter, k) => (k % 5 === 3 || (k > 20 && k < 26) ? MARK : letter)).join("");
       say(this.status, "A text that the model made up, with holes.");
     });
@@ -35,7 +36,7 @@ export class TextPanel {
 
   #fill(draws) {
     return this.#do(async () => {
-      const { fillings, notes } = await this.ask("text/fill", { text: this.field.value, mark: MARK, draws });
+      const { fillings, notes } = await this.ask("text/fill", { text: this.field.value, mark: MARK, draws, seed: draws === null ? 0 : this.seed++ });
       say(this.status, `${fillings[0].holes.length} holes filled. Green is sure, red is a guess. ${notes.join(" ")}`);
       this.out.replaceChildren(...fillings.map((one) => this.#coloured(one)));
     });
@@ -57,7 +58,7 @@ export class TextPanel {
 
   #continue() {
     return this.#do(async () => {
-      const beginning = this.field.value, { texts } = await this.ask("text/sample", { beginning, count: 3 });
+      const beginning = this.field.value, { texts } = await this.ask("text/sample", { beginning, count: 3, seed: this.seed++ });
       say(this.status, beginning ? "Three ways to go on." : "Three texts from nothing.");
       this.out.replaceChildren(...texts.map((text) => h("div", { class: "text-answer" }, h("b", {}, text.slice(0, beginning.length)), text.slice(beginning.length))));
     });

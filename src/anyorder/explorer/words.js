@@ -15,6 +15,19 @@ export function percent(p) {
 /** A number without the noise of its last bits. */
 export const plain = (x) => String(Number(x.toPrecision(10)));
 
+/** A number for people: in four digits, or as many as it has before the point. */
+export function fewDigits(x) {
+  const size = Math.abs(x);
+  if (size >= 1e4 && size < 1e12) return x.toFixed(0);
+  return size && (size < 1e-4 || size >= 1e12) ? x.toExponential(3) : plain(Number(x.toPrecision(4)));
+}
+
+/** A time for people, of what JSON says: a date of a column of dates, else no finer than a second. */
+export function moment(column, text) {
+  const at = String(text).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)/, "$1 $2");
+  return column?.resolution === "day" ? at.replace(/(\d{4}-\d\d-\d\d) \d\d:.*/, "$1") : at.replace(/(:\d\d)\.\d+/, "$1").replace(/ 00:00:00(Z|\+00:00)?$/, "");
+}
+
 /** A column's name as it is read: underscores are for computers. */
 export const title = (name) => (/[A-Za-z]_[A-Za-z0-9]/.test(name) ? name.replaceAll("_", " ") : name);
 

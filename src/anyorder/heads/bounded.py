@@ -98,7 +98,9 @@ class BoundedDistribution(Distribution):
         plain = at.dtype == torch.float64 and not torch.is_grad_enabled() and not self.discrete
         if plain and bool((log_mass > LOG_LITTLE).all()):
             # A difference of cdfs has digits enough then, and logarithms cost several times as much.
-            before = self.base.cdf(torch.full_like(at, self.low)) if math.isfinite(self.low) else 0.0
+            # One value is all that is asked of each element below, however many are asked at.
+            first = at[:1] if at.ndim > len(self.shape) else at
+            before = self.base.cdf(torch.full_like(first, self.low)) if math.isfinite(self.low) else 0.0
             return (self.base.cdf(at) - before) * (-log_mass).exp()
         return (self.base.log_between(torch.full_like(at, self.low), at) - log_mass).exp()
 

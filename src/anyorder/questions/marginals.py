@@ -134,6 +134,7 @@ class Marginals:
 
     def __init__(self, model: AnyOrderModel) -> None:
         self.model = model
+        self._taken: dict[int, tuple[Numbers, Tensor, NDArray[np.int64]]] = {}
 
     @cached_property
     def axes(self) -> dict[str, Axis]:
@@ -197,7 +198,8 @@ class Marginals:
         features = torch.cat(rows + rows[:1] * (BLOCK - len(rows)))
         found: list[dict[str, Marginal]] = [{} for _ in questions]
         for index in sorted({index for some in wanted for index in some}):
-            read = self._reader(index, self.model.heads.distribution(features[:, index], index), None)
+            law = self.model.heads.distribution(features[:, index], index)
+            read = self._reader(index, law, None, len(questions))
             for row, some in enumerate(wanted):
                 if index in some:
                     found[row][self.model.schema.names[index]] = read(row)
@@ -226,8 +228,13 @@ class Marginals:
     def _features(self, values: Tensor, known: Tensor) -> Tensor:
         return self.model.features_beside(values.to(self.model.device), known.to(self.model.device)).cpu()
 
-    def _reader(self, index: int, law: Distribution, shares: Numbers | None) -> Callable[[int], Marginal]:
-        """The marginals of one column by the number of the question: one a row, or one for all rows with shares."""
+    def _reader(
+        self, index: int, law: Distribution, shares: Numbers | None, count: int = 1
+    ) -> Callable[[int], Marginal]:
+        """The marginals of one column by the number of the question: one a row, or one for all rows with shares.
+
+        ``count`` rows are questions; the others fill up their block, as copies of the first.
+        """
         codec, variable = self.model.encoding.codecs[index], self.model.schema.variables[index]
 
         def mixed(table: Tensor) -> Numbers:
@@ -242,15 +249,11 @@ class Marginals:
             return lambda row: _of_levels(variable, masses[:, row], error)
         axis = self.axes[variable.name]
         width = axis.edges[-1] - axis.edges[0]
-        low = [axis.edges[0] - times * width for times in reversed(FARTHER)]
-        high = [axis.edges[-1] + times * width for times in FARTHER]
-        # The cdf jumps at an atom: it is taken there, and just before.
-        jumps = [end for atom in variable.atoms for end in (atom - ROUNDING * width, atom)]
-        points, first = np.unique(np.array([*low, *axis.edges, *high, *jumps]), return_index=True)
-        inner = np.flatnonzero((first >= len(low)) & (first < len(low) + len(axis.edges)))
-        table = law.cdf(torch.as_tensor(codec.from_measure(points))[:, None])
+        points, at, inner = self._points(index)
+        table = law.cdf(at)
         coarse, error = mixed(table), max(error, _error(table, shares))
-        fine = np.stack([_divided(axis, points, column) for column in coarse.T], axis=1)
+        parts = [_divided(axis, points, column) for column in coarse.T[:count]]
+        fine = np.stack(parts + parts[:1] * (coarse.shape[1] - len(parts)), axis=1)
         reached = mixed(law.cdf(torch.as_tensor(codec.from_measure(fine))))
 
         def read(row: int) -> Marginal:
@@ -268,6 +271,21 @@ class Marginals:
             )
 
         return read
+
+    def _points(self, index: int) -> tuple[Numbers, Tensor, NDArray[np.int64]]:
+        """Where the cdf of a column is taken first: in the units of the data and of the model; which are the edges."""
+        if index not in self._taken:
+            codec, variable = self.model.encoding.codecs[index], self.model.schema.variables[index]
+            axis = self.axes[variable.name]
+            width = axis.edges[-1] - axis.edges[0]
+            low = [axis.edges[0] - times * width for times in reversed(FARTHER)]
+            high = [axis.edges[-1] + times * width for times in FARTHER]
+            # The cdf jumps at an atom: it is taken there, and just before.
+            jumps = [end for atom in variable.atoms for end in (atom - ROUNDING * width, atom)]
+            points, first = np.unique(np.array([*low, *axis.edges, *high, *jumps]), return_index=True)
+            inner = np.flatnonzero((first >= len(low)) & (first < len(low) + len(axis.edges)))
+            self._taken[index] = points, torch.as_tensor(codec.from_measure(points))[:, None], inner
+        return self._taken[index]
 
     def in_units(self, variable: Variable, numbers: Sequence[float]) -> list[Any]:
         """Numbers as values of a column: days since 1970 become times."""

@@ -237,18 +237,21 @@ class CellAnomaly(_Answer):
 
 
 class RowAnomaly(_Answer):
-    """A row that is surprising as a whole."""
+    """A row that is surprising as a whole, and the cell of it that is least probable given the rest."""
 
     row: int
     surprise: float | None
     probability: Prob
+    column: str | None = Field(description="null in a row without a known cell; then value and expected are, too")
+    value: Plain | None
+    expected: Plain | None
 
 
 class AnomaliesAnswer(_Answer):
     """The most surprising cells, or rows."""
 
     rows: int
-    anomalies: list[CellAnomaly | RowAnomaly]
+    anomalies: list[CellAnomaly] | list[RowAnomaly]
     notes: Notes
 
 

@@ -43,6 +43,8 @@ KINDS = {
 }
 PROTOCOL = "/v2"  # below it, errors are those of the Open Inference Protocol
 UNREADABLE = "There was an error parsing the body"  # what FastAPI says of JSON that is no text, or too deep
+HINT = r"; (?:did you mean|valid )"
+QUOTED = re.compile(r"'([^']+)'")
 LONGEST = 500  # characters of what was wrong with a field
 
 
@@ -105,6 +107,18 @@ def of_mistake(error: UserError, where: str | None = None, fields: Container[str
         return ServiceError(400, str(error), where=where, at=error.at)
     first = re.match(r"\w*", str(error))
     return ServiceError(400, str(error), where=first[0] if first and first[0] in fields else where)
+
+
+def placed(error: UserError, text: str) -> UserError:
+    """A mistake about a name or a value, which messages quote, with its place in the text that was typed."""
+    if isinstance(error, TextError):
+        return error
+    said = re.split(HINT, str(error))[0]
+    # Of a column and its value the latter is wrong.
+    for name in reversed(QUOTED.findall(said)):
+        if found := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text):
+            return TextError(str(error), text, found.start())
+    return error
 
 
 def path_of(scope: Scope) -> str:

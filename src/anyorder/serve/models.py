@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from anyorder.serve.errors import ServiceError
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
     from anyorder.questions.marginals import Marginal, Marginals
+    from anyorder.tasks.anomalies import OwnRows
 
 log = logging.getLogger("anyorder.serve")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -31,6 +32,7 @@ class Served:
     name: str
     model: Any = None
     problem: str | None = None
+    _own_rows: OwnRows | None = field(default=None, repr=False)
 
     @cached_property
     def marginals(self) -> Marginals:
@@ -53,6 +55,15 @@ class Served:
 
         return schema_facts(self.name, self.model, self.marginals, self.prior)
 
+    def own_rows(self, seed: int) -> OwnRows:
+        """Rows that the model draws by itself, to compare others with; those of the last seed are kept."""
+        from anyorder.tasks.anomalies import OwnRows
+
+        kept = self._own_rows
+        if kept is None or kept.seed != seed:
+            kept = self._own_rows = OwnRows(seed=seed)
+        return kept
+
     @property
     def status(self) -> str:
         return "failed" if self.model is None else "ready"
@@ -70,10 +81,10 @@ class Models:
         return cls({checked_name(name): Served(name, model) for name, model in models.items()})
 
     @classmethod
-    def read(cls, files: Iterable[str | Path]) -> Models:
+    def read(cls, files: Iterable[str | Path], failed: Callable[[str], None] = log.error) -> Models:
         """The models in these files: ``house.anyorder`` is called "house", ``name=FILE`` what stands before the sign.
 
-        A file that is not there, or holds no model, is one that failed.
+        A file that is not there, or holds no model, is one that failed; ``failed`` is told why.
         """
         from anyorder.modalities.load import load
 
@@ -85,8 +96,8 @@ class Models:
             try:
                 served[name] = Served(name, load(path))
             except (UserError, OSError, MemoryError) as error:
-                # A path is nobody's business but that of whoever started the service, and the log has it.
-                log.error("the model %r cannot be loaded: %s", name, error)
+                # A path is nobody's business but that of whoever started the service, who is told of it here.
+                failed(f"{name} cannot be loaded: {error}")
                 served[name] = Served(name, problem=str(error).replace(str(path), path.name))
         return cls(served)
 

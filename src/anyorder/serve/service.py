@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Container, Coroutine, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Request
 from fastapi.responses import Response
@@ -31,6 +31,9 @@ class Asked(BaseModel):
     """A request in JSON: a field that is not known is a mistake."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+Question = TypeVar("Question", bound=Asked)
 
 
 class Service:
@@ -60,6 +63,15 @@ class Service:
                 where=where,
                 limit=limit,
             )
+
+    def within_draws(self, said: Question, draws: int | None) -> Question:
+        """A request with its ``draws``: refused if it says too many, as many as are allowed if it says none."""
+        limit = self.settings.limits.draws
+        if "draws" in said.model_fields_set:
+            self.check_draws(draws)
+        elif draws is not None and draws > limit:
+            return said.model_copy(update={"draws": limit})
+        return said
 
     def check_cells(self, count: int, each: int, where: str, what: str) -> None:
         """Refuse more texts or pictures, of so many characters or pixels each, than there may be cells in a table."""

@@ -13,14 +13,16 @@ both are given which cells are missing: a row is never surprising for its holes 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
 
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
@@ -78,6 +80,11 @@ class Anomaly:
     expected: Any
     probability: float
     surprise: float
+
+    @property
+    def reason(self) -> tuple[str, Any, Any]:
+        """The column, what stands there, and what was expected."""
+        return self.column, self.value, self.expected
 
     def __repr__(self) -> str:
         instead = f"{shown_cell(self.value)} where {shown_cell(self.expected)} was expected"
@@ -221,7 +228,19 @@ def least_probable(
     rank = np.where(np.isnan(tail), np.inf, tail)
     # Beyond double precision all tails are 0: there the density still tells them apart.
     order = np.lexsort([-np.nan_to_num(nats.to_numpy()).ravel(), rank.ravel()])[: min(top, int(tail.count().sum()))]
-    rows, columns = np.unravel_index(order, tail.shape)
+    return _listed(model, frame, nats, tail, np.unravel_index(order, tail.shape), unseen)
+
+
+def _listed(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    nats: pd.DataFrame,
+    tail: pd.DataFrame,
+    cells: Sequence[Int[np.ndarray, " cells"]],
+    unseen: Unseen,
+) -> Anomalies:
+    """These cells, which are known, by their rows and columns; with what would be filled in there."""
+    rows, columns = cells
     if not len(rows):
         return Anomalies()
     names = [tail.columns[column] for column in columns]
@@ -295,27 +314,115 @@ def _worst(tail: Float[np.ndarray, " variables"], odd: Bool[np.ndarray, " variab
     return [int(cell) for cell in cells[np.argsort(tail[cells], kind="stable")[:SUSPECTS]]]
 
 
+class OwnRows:
+    """Rows that a model draws with nothing known: made when they are first asked for, and kept.
+
+    One for every table is enough, unless its rows have evidence; so is one for many tables.
+    """
+
+    def __init__(self, samples: int = 200, seed: int = 0) -> None:
+        if samples < 1:
+            raise UserError(f"samples must be 1 or more, got {samples}")
+        self.samples, self.seed = samples, seed
+        self._drawn: WeakKeyDictionary[AnyOrderModel, NDArray[np.float64]] = WeakKeyDictionary()
+
+    def of(self, model: AnyOrderModel) -> NDArray[np.float64]:
+        """The rows of one model, in its own units."""
+        if model not in self._drawn:
+            nothing = torch.zeros(self.samples, len(model.schema), dtype=torch.bool)
+            query = Query(nothing, (~nothing) & torch.as_tensor(_judged(model)))
+            self._drawn[model] = draws(model, nothing.double(), query, seed=self.seed, orders=usual_orders(model))
+        return self._drawn[model]
+
+
 def row_scores(
-    model: AnyOrderModel, frame: pd.DataFrame, *, samples: int = 200, seed: int = 0, unseen: Unseen = "refuse"
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    samples: int = 200,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
+    drawn: OwnRows | None = None,
 ) -> pd.DataFrame:
     """Per row its surprise in nats and (1 + draws less likely) / (1 + draws): a p-value under the model.
 
     Rows are compared with draws that are looked at in the same columns, so a row with holes is not thought likely
     merely because there is less of it, nor unlikely because holes are rare. The cost is ``samples``
-    rows for every pattern of holes.
+    rows for every pattern of holes. ``drawn`` are such draws, kept from one table for the next; they bring ``samples``
+    and ``seed`` of their own.
     """
-    if samples < 1:
-        raise UserError(f"samples must be 1 or more, got {samples}")
+    drawn = drawn or OwnRows(samples, seed)
     scores = [
-        _row_scores(parts, frame.iloc[rows], samples, seed, unseen).set_axis(rows)
-        for parts, rows in unseen_parts(model, frame)
+        _row_scores(parts, frame.iloc[rows], drawn, unseen).set_axis(rows) for parts, rows in unseen_parts(model, frame)
     ]
     found = pd.concat(scores) if scores else pd.DataFrame({"surprise": [], "probability": []})
     return found.sort_index().set_axis(frame.index)
 
 
-def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: int, unseen: Unseen) -> pd.DataFrame:
-    orders = usual_orders(model)
+@dataclass(frozen=True)
+class RowAnomaly:
+    """One surprising row, and which cell is the most surprising of it: None in a row without a known one.
+
+    Parameters
+    ----------
+    row
+        Its label in the index of the frame.
+    surprise
+        -log p of its known cells, in nats.
+    probability
+        How probable it is that a row which the model draws is as unlikely in the same columns.
+    column, value, expected
+        The cell of it that is least probable given the rest: its column, what stands there, what would be filled in.
+
+    Examples
+    --------
+    >>> from anyorder.tasks.anomalies import row_anomalies
+    >>> first, second = row_anomalies(model.core, held_out, top=2)
+    >>> first.probability <= second.probability and first.column in model.columns
+    True
+    """
+
+    row: Any
+    surprise: float
+    probability: float
+    column: str | None = None
+    value: Any = None
+    expected: Any = None
+
+
+def row_anomalies(
+    model: AnyOrderModel,
+    frame: pd.DataFrame,
+    *,
+    top: int = 10,
+    seed: int = 0,
+    unseen: Unseen = "refuse",
+    drawn: OwnRows | None = None,
+) -> list[RowAnomaly]:
+    """The ``top`` least probable rows, the least probable first; :func:`row_scores` says what is compared.
+
+    Examples
+    --------
+    >>> from anyorder.tasks.anomalies import row_anomalies
+    >>> len(row_anomalies(model.core, held_out, top=3))
+    3
+    """
+    scores = row_scores(model, frame, seed=seed, unseen=unseen, drawn=drawn)
+    ranked = np.lexsort([-scores["surprise"], scores["probability"]])[: whole("top", top)]
+    some, scores = frame.iloc[ranked], scores.iloc[ranked]
+    nats, tail = cell_scores(model, some, unseen)
+    rank = np.where(np.isnan(tail), np.inf, tail)
+    least = np.lexsort([-np.nan_to_num(nats.to_numpy()), rank], axis=1)[:, 0] if rank.size else np.zeros(0, int)
+    rows = np.flatnonzero(tail.notna().any(axis=1))
+    reasons = dict(zip(rows.tolist(), _listed(model, some, nats, tail, (rows, least[rows]), unseen), strict=True))
+    return [
+        RowAnomaly(_plain(label), surprise, probability, *(() if (cell := reasons.get(at)) is None else cell.reason))
+        for at, (label, surprise, probability) in enumerate(scores.itertuples())
+    ]
+
+
+def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, drawn: OwnRows, unseen: Unseen) -> pd.DataFrame:
+    orders, samples = usual_orders(model), drawn.samples
     values, observed = model.encoding.encode(frame, unseen)
     cells = observed & _judged(model)
     marks = observed & ~cells
@@ -327,15 +434,11 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
     )
     owners = [np.flatnonzero(where.ravel() == number) for number in range(len(patterns))]
     bare = [mine for mine in owners if not marks[mine[0]].any()]
-    everything: np.ndarray | None = None  # draws without any evidence serve every pattern
     for mine in bare:
         asked = torch.as_tensor(cells[mine[0]]).expand(samples, -1).clone()
-        nothing = torch.zeros_like(asked)
-        if everything is None:
-            whole = (~nothing) & torch.as_tensor(_judged(model))
-            everything = draws(model, nothing.double(), Query(nothing, whole), seed=seed, orders=orders)
-        theirs = np.sort(log_prob(model, torch.as_tensor(everything), Query(nothing, asked), orders=orders))
-        tail[mine] = _share_below(theirs, nats[mine])
+        query = Query(torch.zeros_like(asked), asked)
+        theirs = log_prob(model, torch.as_tensor(drawn.of(model)), query, orders=orders)
+        tail[mine] = _share_below(np.sort(theirs), nats[mine])
     given = [mine for mine in owners if marks[mine[0]].any()]
     # With context nearly every row has evidence of its own: draws of many are made together.
     size = max(1, DRAWN_AT_ONCE // samples) if model.schema.context else 1
@@ -343,8 +446,8 @@ def _row_scores(model: AnyOrderModel, frame: pd.DataFrame, samples: int, seed: i
         some = given[start : start + size]
         first = np.repeat([mine[0] for mine in some], samples)
         query = Query(torch.as_tensor(marks[first]), torch.as_tensor(cells[first]))
-        drawn = draws(model, torch.as_tensor(values[first]), query, seed=seed, orders=orders)
-        theirs = log_prob(model, torch.as_tensor(drawn), query, orders=orders).reshape(len(some), samples)
+        rows = draws(model, torch.as_tensor(values[first]), query, seed=drawn.seed, orders=orders)
+        theirs = log_prob(model, torch.as_tensor(rows), query, orders=orders).reshape(len(some), samples)
         for mine, own in zip(some, np.sort(theirs, axis=1), strict=True):
             tail[mine] = _share_below(own, nats[mine])
     return pd.DataFrame({"surprise": -nats, "probability": tail}, index=frame.index)

@@ -19,10 +19,11 @@ from anyorder.questions.estimate import Estimate
 from anyorder.questions.facts import estimate_facts, reply_facts
 from anyorder.questions.grammar import parse_question
 from anyorder.questions.marginals import DRAWS as MARGINAL_DRAWS
+from anyorder.questions.ranges import DRAWS as RANGE_DRAWS
 from anyorder.questions.units import shown_evidence
 from anyorder.serve import answers, tables
 from anyorder.serve.columns import marginal_facts
-from anyorder.serve.errors import ServiceError, of_mistake
+from anyorder.serve.errors import ServiceError, of_mistake, placed
 from anyorder.serve.models import Served
 from anyorder.serve.service import Asked, Rules, Seed, ServiceDep, as_json, key_of, noted, plain_json
 from anyorder.serve.statements import Given, evidence_of
@@ -105,7 +106,7 @@ async def schema(name: str, service: ServiceDep) -> Response:
 async def marginals(name: str, said: MarginalsRequest, service: ServiceDep) -> Response:
     """All columns given what is known, in one call. Under ranges by draws, else exactly."""
     served = service.models.get(name, "table")
-    service.check_draws(said.draws)
+    said = service.within_draws(said, said.draws)
     # Ranges are answered one by one in any case, and take longer: they are not to hold up those that are not.
     what, most = ("ranged marginals", 1) if _seems_ranged(said) else ("marginals", service.settings.together)
     batches = service.together(served, what, lambda some: _marginals(served, some), most)
@@ -182,7 +183,7 @@ def _conditional(served: Served, said: _About, more: Any = None) -> Conditional:
 async def evidence(name: str, said: EvidenceRequest, service: ServiceDep) -> Response:
     """How likely the evidence itself is, and whether it lies far outside of what the model has seen."""
     served = service.models.get(name, "table")
-    service.check_draws(said.draws)
+    said = service.within_draws(said, said.draws)
     key = key_of("evidence", name, said.model_dump())
     return await service.answer(key, lambda: _evidence(served, said), "given", said)
 
@@ -207,7 +208,8 @@ def _evidence(served: Served, said: EvidenceRequest) -> dict[str, Any]:
         facts["log_prob"] = estimate_facts(nats, doubts=False)
         if said.rarity and not partial:
             row = pd.DataFrame([question.evidence])
-            facts["rarity"] = float(row_scores(model.core, row, seed=said.seed)["probability"].iloc[0])
+            scores = row_scores(model.core, row, drawn=served.own_rows(said.seed))
+            facts["rarity"] = float(scores["probability"].iloc[0])
     return facts
 
 
@@ -220,10 +222,17 @@ def _plus_log(nats: Estimate, probability: Estimate) -> Estimate:
 
 @router.post("/ask", response_model=answers.AskAnswer)
 async def ask(name: str, said: AskRequest, service: ServiceDep) -> Response:
-    """Answer a typed question, as ``anyorder ask`` does. A mistake says at which character it is."""
+    """Answer a typed question, as the command of that name does. A mistake says at which character it is."""
     served = service.models.get(name, "table")
-    service.check_draws(said.draws)
-    return await service.answer(key_of("ask", name, said.model_dump()), lambda: _ask(served, said), "question")
+    said = service.within_draws(said, said.draws or RANGE_DRAWS)
+
+    def facts() -> dict[str, Any]:
+        try:
+            return _ask(served, said)
+        except UserError as error:
+            raise placed(error, said.question) from None
+
+    return await service.answer(key_of("ask", name, said.model_dump()), facts, "question")
 
 
 def _ask(served: Served, said: AskRequest) -> dict[str, Any]:
@@ -272,7 +281,7 @@ def _pandas(frame: Any) -> pd.DataFrame:
 async def next_(name: str, said: NextRequest, service: ServiceDep) -> Response:
     """Rank the unknown columns by how much each is expected to tell about a target, per cost."""
     served = service.models.get(name, "table")
-    service.check_draws(said.draws)
+    said = service.within_draws(said, said.draws)
 
     def facts() -> dict[str, Any]:
         options = said.model_dump(exclude={"given", "rules", "about"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import mimetypes
 from collections import Counter
 from dataclasses import asdict
 from importlib.resources import files
@@ -21,6 +20,7 @@ from anyorder.support.plain import plain
 
 router = APIRouter()
 pages = APIRouter(include_in_schema=False)
+KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}  # what a page is made of
 
 
 def model_facts(served: Served) -> dict[str, Any]:
@@ -110,9 +110,8 @@ async def cancel(identity: str, service: ServiceDep) -> Response:
 async def asset(file: str) -> Response:
     """A file of the page. The names are those that are there: a request's is only compared with them."""
     for one in files("anyorder.explorer").iterdir():
-        if one.name == file and one.is_file() and not file.endswith(".py"):
-            kind = "text/javascript" if file.endswith((".js", ".mjs")) else mimetypes.guess_type(file)[0]
-            return Response(one.read_bytes(), media_type=kind or "application/octet-stream")
+        if one.name == file and one.is_file() and (kind := KINDS.get(file.rpartition(".")[2])):
+            return Response(one.read_bytes(), media_type=kind)
     raise ServiceError(404, f"there is no asset {file!r:.100}")
 
 
@@ -134,4 +133,8 @@ async def docs(request: Request) -> HTMLResponse:
         for method, operation in methods.items():
             parts.append(f"<dt><code>{method.upper()} {html.escape(path)}</code></dt>")
             parts.append(f"<dd>{html.escape(operation.get('description', ''))}</dd>")
-    return HTMLResponse(f"<!doctype html><meta charset=utf-8><title>anyorder</title>{''.join(parts)}</dl>")
+    head = '<meta charset=utf-8><meta name=viewport content="width=device-width"><title>anyorder</title>'
+    head += '<link rel=stylesheet href="assets/page.css"><link rel=icon href="assets/icon.svg">'
+    return HTMLResponse(
+        f"<!doctype html><html lang=en><head>{head}</head><body class=docs>{''.join(parts)}</dl></body>"
+    )

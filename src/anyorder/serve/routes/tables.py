@@ -14,7 +14,7 @@ from anyorder.serve import answers, tables
 from anyorder.serve.errors import ServiceError
 from anyorder.serve.filled import Filled, certainties
 from anyorder.serve.service import ServiceDep, key_of, noted, score_facts
-from anyorder.tasks.anomalies import row_scores
+from anyorder.tasks.anomalies import row_anomalies
 
 router = APIRouter(prefix="/v1/models/{name}", tags=["tables"])
 Unseen = Annotated[
@@ -116,9 +116,9 @@ async def anomalies(
     def facts() -> dict[str, Any]:
         frame = tables.read_table(body, served.model.schema.missing, service.settings.limits)
         if rows:
-            scores = row_scores(served.model.core, frame, seed=seed, unseen=unseen).rename_axis("row").reset_index()
-            ranked = scores.sort_values(["probability", "surprise"], ascending=[True, False]).head(top)
-            found = [dict(zip(ranked.columns, line, strict=True)) for line in ranked.itertuples(index=False)]
+            own = served.own_rows(seed)
+            ranked = row_anomalies(served.model.core, frame, top=top, unseen=unseen, drawn=own)
+            found = [asdict(one) for one in ranked]
         else:
             found = [asdict(one) for one in served.model.anomalies(frame, top=top, unseen=unseen)]
         return {"rows": len(frame), "anomalies": found}
