@@ -56,6 +56,7 @@ from anyorder.training.gradients import add_gradients
 from anyorder.training.objectives import Objective
 from anyorder.training.options import Options
 from anyorder.training.rows import Rows, RowSource
+from anyorder.training.speed import at_speed, check_speed
 
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
 MOST_STEPS = 10**15  # steps: a thousand years of them are fewer
@@ -116,6 +117,7 @@ class Trainer:
         self.curves = curves
         self.label = label
         device = model.device
+        check_speed(model, options)
         self.training = training.to(device)
         check_room("validation_queries", options.validation_queries, 2 * model.variables, "set fewer")
         repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
@@ -143,7 +145,8 @@ class Trainer:
         self._join()
         progress, since = self.progress, self.progress.step
         saved = time.monotonic()
-        with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
+        faster = at_speed(self.model, self.options)
+        with torch_threads(self.options.threads), faster, deferred_interrupt() as interrupt:
             try:
                 stop = self._agreed(interrupt)
                 while not progress.done and not stop and self.spent() < share:
