@@ -120,7 +120,7 @@ class Plan:
         return {**vars(self), "days": self.seconds / 86_400}
 
     def to_text(self) -> dict[str, str]:
-        """The same for people."""
+        """Lines for people to read, by name."""
         much = "" if self.fits else ", more than there is: --recompute, or more devices, makes it less"
         return {
             "preset": f"{self.preset} ({self.paper}: {self.epochs:,} epochs; the paper says {self.said})",
