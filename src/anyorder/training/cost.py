@@ -27,7 +27,7 @@ ROWS = 2  # of the pass: of a single one, what does not depend on the rows would
 
 @dataclass(frozen=True)
 class Cost:
-    """What a row costs, forward and back: ``operations``, those that ``convolved`` of them, bytes ``kept`` in between."""
+    """What a row costs, forward and back: ``operations``, the ``convolved`` of them, and bytes ``kept`` in between."""
 
     parameters: int
     operations: float
