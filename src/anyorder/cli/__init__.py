@@ -24,6 +24,7 @@ from anyorder.cli.interview import interview
 from anyorder.cli.look import look
 from anyorder.cli.next import next_
 from anyorder.cli.paths import check_apart
+from anyorder.cli.plan import plan
 from anyorder.cli.predict import predict
 from anyorder.cli.serve import serve
 from anyorder.cli.signatures import with_check
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit-text": fit_text,
     "fit-images": fit_images,
     "update": update,
+    "plan": plan,
     "ask": ask,
     "sample": by_modality(
         "sample", "Draw rows, texts or pictures: the same ones each time, others with another --seed."

@@ -17,6 +17,7 @@ import typer
 from anyorder.errors import UserError
 from anyorder.support.garbage import collect_seldom
 from anyorder.support.installed import version_of
+from anyorder.support.starts import helps
 from anyorder.support.visible import visible
 from anyorder.variables.hints import for_commands
 
@@ -60,6 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         # A warning of the library is a remark to the user, not a line of source code.
         warnings.showwarning = _remarks()
+        if helps():  # the first of the processes that torchrun has started says the same
+            warnings.showwarning = _silence
         warnings.simplefilter("default", UserWarning)
         return _run(given)
 
@@ -123,6 +126,10 @@ def _remarks() -> Callable[..., None]:
             sys.stderr.write(f"anyorder: note: {visible(text)}\n")
 
     return remark
+
+
+def _silence(*_: Any, **__: Any) -> None:
+    pass
 
 
 def _complain(message: str) -> int:

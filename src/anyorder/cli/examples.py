@@ -55,6 +55,13 @@ SHOWN = {
             "anyorder update house.anyorder new.csv -o newer.anyorder --minutes 2 --unseen missing",
         ),
     ),
+    "plan": Shown(
+        "Plan the run of a paper on a device.",
+        (
+            "anyorder plan --preset mac_text8 --device A40 --count 8",
+            "anyorder plan --preset sfarm_cifar10 --device RTX4090 --recompute --json",
+        ),
+    ),
     "ask": Shown(
         "Ask a model of a table any question.",
         (

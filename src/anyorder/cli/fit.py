@@ -23,6 +23,7 @@ from anyorder.errors import UserError
 from anyorder.questions.grammar import parse_names
 from anyorder.support.budgets import FEW_CELLS, QUICK_MINUTES
 from anyorder.support.interrupt import deferred_once_begun
+from anyorder.support.starts import helps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +63,8 @@ def fit(
 ) -> None:
     """Fit one model to a table: every column but --context can be asked for, given any others."""
     implied, run = run.out is None, run.beside(table)
-    check_writable(report)
+    if not helps():
+        check_writable(report)
     arguments, options = read_configuration(run.config)
     given: dict[str, Any] = {"missingness": missingness, "engine": engine, "rules": rule}
     if context:
@@ -79,13 +81,15 @@ def fit(
     frame = read_frame(table, arguments.get("missing", ()))
     if run.minutes is None and frame.size < FEW_CELLS and not {"minutes", "training"} & {*arguments, *options}:
         arguments["minutes"] = QUICK_MINUTES
-    if implied:
+    if implied and not helps():
         check_replaceable(run.place, [str(name) for name in frame.columns])
     from anyorder.modalities.tables.fit import fit as fit_table
 
     # Once training has begun, no signal costs what was trained before it is saved.
-    with deferred_once_begun(), nullcontext() if run.as_json else _remarks():
+    with deferred_once_begun(), nullcontext() if run.as_json or helps() else _remarks():
         model = fit_table(frame, config=options or None, **{**arguments, **run.arguments()})
+        if helps():
+            return
         run.save(model)
     facts: dict[str, Any] = {"rows": len(frame), "variables": len(model.schema.names)}
     summary = None if no_summary and report is None else _summary(model, frame, run.place, table)

@@ -21,6 +21,7 @@ from anyorder.errors import UserError
 from anyorder.support.atomic import WriteError
 from anyorder.support.interrupt import deferred_interrupt
 from anyorder.support.plain import plain
+from anyorder.support.starts import helps
 
 if TYPE_CHECKING:
     from anyorder.modalities.face import FittedModel
@@ -59,6 +60,8 @@ class TrainingRun:
             raise UserError("--resume needs --checkpoint FOLDER, the run to continue")
         if self.minutes is not None and not self.minutes > 0:
             raise UserError(f"--minutes must be above 0, got {self.minutes:g}")
+        if helps():  # started by torchrun beside the process that writes, perhaps on another machine
+            return
         for path in (self.out, self.log):
             check_writable(path)
         check_folder(self.checkpoint, "--checkpoint")
@@ -83,7 +86,9 @@ class TrainingRun:
         return self.out
 
     def finish(self, model: FittedModel, facts: Mapping[str, Any]) -> None:
-        """Save the model, and print what it was fitted to and how training went."""
+        """Save the model, and print what it was fitted to and how training went; nothing in a process that helps."""
+        if helps():
+            return
         self.save(model)
         self.tell(model, facts)
 

@@ -32,6 +32,15 @@ class Distribution(ABC):
     def shape(self) -> torch.Size:
         """The batch shape."""
 
+    @property
+    def placed(self) -> torch.device:
+        """Where its parameters are: its first tensor, or that of the first distribution that it is made of."""
+        for part in vars(self).values():
+            inner = part[0] if isinstance(part, tuple) and part else part
+            if isinstance(inner, Tensor | Distribution):
+                return inner.device if isinstance(inner, Tensor) else inner.placed
+        return torch.device("cpu")
+
     @abstractmethod
     def log_prob(self, value: Float[Tensor, "*batch"]) -> Float[Tensor, "*batch"]:
         """Log-density or log-probability, in nats. ``value`` broadcasts against the batch shape."""
@@ -70,7 +79,8 @@ class Distribution(ABC):
 
         Families override it where they are asked for the same values again and again.
         """
-        values = torch.tensor([low, high], dtype=torch.float64).reshape(2, *[1] * len(self.shape))
+        values = torch.tensor([low, high], dtype=torch.float64, device=self.placed)
+        values = values.reshape(2, *[1] * len(self.shape))
         below, upto = self.cdf(values.expand(2, *self.shape)).double().unbind(0)
         return torch.stack([below, 1 - upto]).clamp(0, 1)
 

@@ -312,8 +312,9 @@ class Blend(Head):
     def weights_for(self, features: Float[Tensor, "*batch features"]) -> Float[Tensor, "*batch members"]:
         """The logarithms of the members' weights, given the features of this variable."""
         if not self.gates:
-            return self.log_weights
-        return (self.log_weights + features[..., self._gate_index.to(features.device)].double()).log_softmax(-1)
+            return self.log_weights.to(features.device)
+        log_weights = self.log_weights.to(features.device)  # whoever asks may have fetched the features to the CPU
+        return (log_weights + features[..., self._gate_index.to(features.device)].double()).log_softmax(-1)
 
     @cached_property
     def _gate_index(self) -> Int[Tensor, " members"]:

@@ -2,6 +2,9 @@
 
 A modality prepares an untrained core and its rows; :func:`run_fit` does the rest. Tables try several encodings, each
 with a :func:`trainer` of its own, and run them by turns.
+
+Under ``torchrun`` every process prepares the same and trains its share of each batch. All else is done by the first
+one, whose clock decides how long it takes, and the others receive the model (:meth:`Run.finished`).
 """
 
 from __future__ import annotations
@@ -9,20 +12,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from anyorder.errors import UserError
 from anyorder.masking import Masking
 from anyorder.modalities.card import make_card
 from anyorder.modalities.options import FitOptions
 from anyorder.model import AnyOrderModel
+from anyorder.model.checkpoint import model_from_bytes, model_to_bytes
 from anyorder.model.tensor_bytes import check_description
 from anyorder.support.bars import long_work
 from anyorder.support.devices import chosen_device
 from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.processes import ALONE, Processes, joined
 from anyorder.training.curves import Curve, curves_to
 from anyorder.training.forecast import noticeable, still_to_gain
 from anyorder.training.loop import Trainer
@@ -35,7 +42,10 @@ from anyorder.training.run import check_run, run_folder
 
 @dataclass(frozen=True)
 class Run:
-    """Under which rules a fit runs. ``began`` is when: preparation counts against the budget."""
+    """Under which rules a fit runs. ``began`` is when: preparation counts against the budget.
+
+    ``processes``: those that train together; only the first of them writes and shows anything.
+    """
 
     seed: int
     device: torch.device
@@ -44,6 +54,7 @@ class Run:
     resume: bool
     progress: bool | None
     began: float
+    processes: Processes = ALONE
 
     @classmethod
     def start(
@@ -56,16 +67,39 @@ class Run:
         log: str | Path | None,
         tensorboard: str | Path | None,
         progress: bool | None,
+        together: bool = True,
     ) -> Run:
-        """Check what a user said of the run, and start its clock."""
+        """Check what a user said of the run, and start its clock; ``together``: with the processes of ``torchrun``."""
         began = time.monotonic()
         seed = check_run(seed, checkpoint, resume=resume)
+        processes = joined() if together else ALONE
+        if not processes.leads:
+            return cls(seed, chosen_device(device), None, (), False, False, began, processes)
         folder = None if checkpoint is None else run_folder(Path(checkpoint))
-        return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began)
+        return cls(seed, chosen_device(device), folder, curves_to(log, tensorboard), resume, progress, began, processes)
 
     def checkpoint(self, label: str) -> Path | None:
         """Where the trainer of this name keeps its state, if it does."""
         return None if self.folder is None else self.folder / f"{label}.checkpoint"
+
+    def finished(
+        self, make: Callable[[], tuple[AnyOrderModel, dict[str, Any]]], helping: Callable[[], None] = lambda: None
+    ) -> tuple[AnyOrderModel, dict[str, Any]]:
+        """The core and the card that the first process makes; the others do their part by ``helping``, and receive."""
+        if self.processes.count == 1:
+            return make()
+        if not self.processes.leads:
+            helping()
+            return model_from_bytes(self.processes.told())
+        try:
+            core, card = make()
+            made = model_to_bytes(core, card)
+        except BaseException:
+            with suppress(UserError):  # that the others have ended: what happened here is more to the point
+                self.processes.told()
+            raise
+        self.processes.told(made)
+        return core, card
 
     @property
     def seconds(self) -> float:
@@ -100,6 +134,7 @@ def trainer(
         checkpoint=run.checkpoint(label),
         curves=run.curves,
         label=label,
+        processes=run.processes,
     )
     made.progress.seconds = spent
     made.take_up(resume=run.resume)
@@ -140,16 +175,19 @@ def run_fit(
     )
     with training_bar(run.progress, alike=core.schema.alike) as watch:
         one.run(watch=watch)
-    core, scores = one.finish().cpu(), {"held_out": one.progress.best}
-    if complete is not None:
-        # Ctrl-C must not cost what was trained: it only makes this shorter.
-        with deferred_interrupt() as interrupt, long_work("learning how to mix", run.progress, part=True):
-            core, more = complete(core, lambda: interrupt.requested or one.progress.interrupted)
-        scores |= more
-    card = fit_card(
-        run, core, options, [one], scores, modality=modality, unit=unit, data=data, arguments=arguments, **facts
-    )
-    return core, card
+
+    def completed() -> tuple[AnyOrderModel, dict[str, Any]]:
+        made, scores = one.finish().cpu(), {"held_out": one.progress.best}
+        if complete is not None:
+            # Ctrl-C must not cost what was trained: it only makes this shorter.
+            with deferred_interrupt() as interrupt, long_work("learning how to mix", run.progress, part=True):
+                made, more = complete(made, lambda: interrupt.requested or one.progress.interrupted)
+            scores |= more
+        return made, fit_card(
+            run, made, options, [one], scores, modality=modality, unit=unit, data=data, arguments=arguments, **facts
+        )
+
+    return run.finished(completed)
 
 
 def fit_card(

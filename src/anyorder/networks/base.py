@@ -150,6 +150,11 @@ class Network(nn.Module, ABC):
         return ()
 
     @property
+    def repeated(self) -> Sequence[nn.Module]:
+        """The blocks that make up most of it, if it has any: they can be compiled, and computed again for gradients."""
+        return ()
+
+    @property
     def drafter(self) -> Network | None:
         """A network that is cheap to ask and guesses well what this one will say; None where there is none."""
         return None

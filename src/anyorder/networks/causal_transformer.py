@@ -74,7 +74,8 @@ class CausalTransformer(Transformer, ChainNetwork):
         path = torch.cat([chain.prefix, chain.order], dim=1)
         # The last variable of a path is answered for and never looked at: its own token is not needed.
         variable, following = _start_and(path[:, :-1]), _followers(path, chain.prefix.shape[1])
-        visible = _visible(variable) if bool((chain.prefix == PAD).any()) else None
+        padded = chain.prefix.shape[1] > 0 and bool((chain.prefix == PAD).any())
+        visible = _visible(variable) if padded else None
         trunk = self.run(_values_at(values, variable), variable, following, visible)
         features: Tensor = self.readout(trunk[:, chain.prefix.shape[1] :], chain.order.clamp(min=0))
         return features

@@ -279,6 +279,10 @@ class ResidualMLP(MaskNetwork):
         out[..., self.guessed] = reals.to(out.dtype)
         return out
 
+    @property
+    def repeated(self) -> Sequence[nn.Module]:
+        return list(self.trunk)
+
     def blocks_of(self) -> list[Block]:
         """The blocks of the trunk, in order."""
         return [block for block in self.trunk if isinstance(block, Block)]

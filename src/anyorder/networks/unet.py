@@ -10,7 +10,7 @@ anything sees it.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -128,6 +128,10 @@ class UNet(MaskNetwork):
         if "enter_picture.weight" not in tensors:  # today's network, described as version 1 described things
             return described, tensors
         return {**described, "embedded": 0}, from_separate_entries(tensors)
+
+    @property
+    def repeated(self) -> Sequence[nn.Module]:
+        return self.trunk.blocks
 
     def begin(self, starts: Float[Tensor, "variables width"]) -> None:
         # One bias for all pixels: that of the first one, since pixels share their head.

@@ -9,6 +9,12 @@ With ``patience_share`` that takes so large a share of the budget without any pr
 Without ``early_stopping`` nothing falls, and the last weights are kept as the best ones. When training diverges (a
 loss, gradient or score that is not finite), the best weights are restored and the learning rate is halved; a weight too
 large to be loaded again counts as diverged too. A disk that refuses a checkpoint or a curve does not end training.
+
+Several processes may train one model, each with a trainer of its own: all draw the same rows and questions, and each
+passes its share of them (:mod:`anyorder.training.gradients`), in validation too. What they add up has the same bits in
+each of them, so that all take the same steps and come to the same decisions. What only one can know is agreed upon:
+before every step, whether any was asked to stop, and the clock of the first; and at the beginning the state of the
+first, who alone reads and writes checkpoints. How many they are is not part of the state.
 """
 
 from __future__ import annotations
@@ -31,14 +37,16 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 from anyorder.model import AnyOrderModel
 from anyorder.model.checkpoint import LARGEST, check_tensors, read_tensors, write_tensors
+from anyorder.model.tensor_bytes import from_bytes, to_bytes
 from anyorder.networks.base import rows_at_once
 from anyorder.networks.parts.dropout import dropout_from
 from anyorder.support.atomic import WriteError
 from anyorder.support.boundary import field as part_of
 from anyorder.support.boundary import reading
 from anyorder.support.checks import check_fields, inside
-from anyorder.support.interrupt import deferred_interrupt
+from anyorder.support.interrupt import Interrupt, deferred_interrupt
 from anyorder.support.memory import check_room
+from anyorder.support.processes import ALONE, Processes
 from anyorder.support.randomness import drawn_seed
 from anyorder.support.registry import describe
 from anyorder.support.threads import torch_threads
@@ -47,7 +55,8 @@ from anyorder.training.curves import Curve
 from anyorder.training.gradients import add_gradients
 from anyorder.training.objectives import Objective
 from anyorder.training.options import Options
-from anyorder.training.rows import RowSource
+from anyorder.training.rows import Rows, RowSource
+from anyorder.training.speed import at_speed, check_speed
 
 MOST_DIVERGENCES = 5  # the learning rate is then a 32nd: if that is still too much, it was not the rate
 MOST_STEPS = 10**15  # steps: a thousand years of them are fewer
@@ -96,8 +105,11 @@ class Trainer:
         checkpoint: Path | None = None,
         curves: Sequence[Curve] = (),
         label: str = "",
+        processes: Processes = ALONE,
     ) -> None:
         self.model = model
+        self.processes = processes
+        self._joined = processes.count == 1  # whether all of them are known to be in the same state
         self.objective = objective
         self.options = options
         self.seed = seed
@@ -105,6 +117,7 @@ class Trainer:
         self.curves = curves
         self.label = label
         device = model.device
+        check_speed(model, options)
         self.training = training.to(device)
         check_room("validation_queries", options.validation_queries, 2 * model.variables, "set fewer")
         repeats = max(1, -(-options.validation_queries // max(len(validation), 1)))
@@ -129,11 +142,14 @@ class Trainer:
 
         ``judge``: validate at the end in any case, as it always is when the whole budget is spent.
         """
+        self._join()
         progress, since = self.progress, self.progress.step
         saved = time.monotonic()
-        with torch_threads(self.options.threads), deferred_interrupt() as interrupt:
+        faster = at_speed(self.model, self.options)
+        with torch_threads(self.options.threads), faster, deferred_interrupt() as interrupt:
             try:
-                while not progress.done and not interrupt.requested and self.spent() < share:
+                stop = self._agreed(interrupt)
+                while not progress.done and not stop and self.spent() < share:
                     began = time.monotonic()
                     self._step()
                     if progress.step % self.options.validate_every == 0:
@@ -142,16 +158,19 @@ class Trainer:
                     if self.checkpoint and time.monotonic() - saved > self.options.checkpoint_every:
                         self._keep()
                         saved = time.monotonic()
-                progress.interrupted = interrupt.requested
+                    stop = self._agreed(interrupt)
+                progress.interrupted = stop
                 if progress.interrupted:  # without the validation below: a run that is not disturbed has none here
                     self._keep()
                 turn = judge and self._at_the_end_of(share, since)
-                over = turn or self.spent() >= 1.0 or interrupt.requested or progress.best == -math.inf
+                over = turn or self.spent() >= 1.0 or stop or progress.best == -math.inf
                 if over and progress.validated < progress.step:
                     self._validate(watch)
                 progress.done = progress.done or self.spent() >= 1.0
             except KeyboardInterrupt:  # a second Ctrl-C, in the middle of a step: the checkpoint stays as it was
                 progress.interrupted = True
+                if self.processes.count > 1:  # nobody knows where the others are: the run is over
+                    raise
                 return progress
             if not progress.interrupted:
                 self._keep()
@@ -162,6 +181,29 @@ class Trainer:
         if self.options.steps is None:
             return self.progress.step > since
         return (self.progress.step - 1) / self.options.steps < share <= self.progress.step / self.options.steps
+
+    def _agreed(self, interrupt: Interrupt) -> bool:
+        """Whether to stop, if any process was asked to; the clock of the run is that of the first."""
+        stop, self.progress.seconds = self.processes.agreed(interrupt.requested, self.progress.seconds)
+        return stop
+
+    def _join(self) -> None:
+        """Take over what the first process knows: its budget and, at the beginning, its state."""
+        if self.processes.count == 1:
+            return
+        said = json.loads(self.processes.told(json.dumps([self.identity, self.seconds]).encode()))
+        if self.processes.agreed(said[0] != self.identity, 0.0)[0]:
+            raise UserError(
+                "the processes of this run do not fit the same model to the same data with the same options and seed; "
+                "start all of them alike, or fit each model in a process that is not started by torchrun"
+            )
+        self.seconds = said[1]
+        if not self._joined:
+            state = self.processes.told(to_bytes(*self._state()) if self.processes.leads else None)
+            if not self.processes.leads:
+                tensors, header = from_bytes(state)
+                self._restore(tensors, header["progress"])
+            self._joined = True
 
     def _keep(self) -> None:
         """Write the run's own checkpoint, if it has one."""
@@ -197,7 +239,7 @@ class Trainer:
         self.model.train()
         self.optimizer.zero_grad()
         with dropout_from(self.dropout):
-            loss = add_gradients(self.model, self.objective, batch, self.generator, options.parts)
+            loss = add_gradients(self.model, self.objective, batch, self.generator, options.parts, self.processes)
         length = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip)
         progress.step += 1
         if not bool((loss + length).isfinite()):
@@ -227,12 +269,11 @@ class Trainer:
         generator = torch.Generator(device=rows.values.device).manual_seed(self.seed + 1)
         totals, weights = [], []
         for part in torch.arange(len(rows)).split(rows_at_once(self.model.network.layout)):
-            some = rows.take(part.to(rows.values.device))
-            scores = self.objective.scores(self.average, some.values, some.observed, some.log_det, generator)
-            more, counted = scores.totals(FLOOR)
+            more, counted = self._scored(rows.take(part.to(rows.values.device)), generator)
             totals.append(more)
             weights.append(counted)
-        total, weight = torch.cat(totals), torch.cat(weights)
+        total, weight = both = torch.stack([torch.cat(totals), torch.cat(weights)])
+        self.processes.add(both)
         progress.validation = float(total.sum()) / max(float(weight.sum()), 1e-12)
         progress.validated = progress.step
         by_row = self._by_row(total) / self._by_row(weight).clamp(min=1e-12)
@@ -248,6 +289,16 @@ class Trainer:
             self._write(curve.where, partial(curve.point, self.label, progress.step, numbers))
         if watch is not None:
             watch(progress, self.spent())
+
+    def _scored(self, rows: Rows, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """The sum and the weight of a question about each of these rows; zeros for what other processes score."""
+        drawn = self.objective.draw(self.average, rows.values, rows.observed, generator)
+        own = self.processes.share(len(rows))
+        totals, weights = (torch.zeros(len(rows), dtype=torch.float64, device=rows.values.device) for _ in range(2))
+        if own.stop > own.start:
+            scores = drawn.rows(own).scores(self.average, rows.values[own], rows.log_det[own])
+            totals[own], weights[own] = scores.totals(FLOOR)
+        return totals, weights
 
     def _by_row(self, numbers: Tensor) -> Tensor:
         """The sum over all queries about each held-out row."""
@@ -293,11 +344,12 @@ class Trainer:
         progress.stale = 0
         progress.done = progress.diverged > MOST_DIVERGENCES
         then = "training ends" if progress.done else "the learning rate is halved"
-        warnings.warn(
-            f"training diverged at step {progress.step} ({what}): "
-            f"back to the weights of step {progress.best_step}, and {then}",
-            stacklevel=2,
-        )
+        if self.processes.leads:
+            warnings.warn(
+                f"training diverged at step {progress.step} ({what}): "
+                f"back to the weights of step {progress.best_step}, and {then}",
+                stacklevel=2,
+            )
         self._go_back()
 
     def _go_back(self) -> None:
@@ -320,6 +372,10 @@ class Trainer:
 
     def save(self, path: Path) -> None:
         """Everything that :meth:`resume` needs, written atomically."""
+        write_tensors(path, *self._state())
+
+    def _state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """All that changes while training, and whose it is."""
         tensors = {"generator": self.generator.get_state(), self._dropout_key: self.dropout.get_state()}
         for part, state in (
             ("model", self.model.state_dict()),
@@ -331,7 +387,7 @@ class Trainer:
             tensors["mark"] = self._mark_rows
         for index, state in self.optimizer.state.items():
             tensors.update({f"optimizer/{index}/{name}": value for name, value in state.items()})
-        write_tensors(path, tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity})
+        return tensors, {"kind": "training", "progress": asdict(self.progress), "identity": self.identity}
 
     @property
     def _dropout_key(self) -> str:

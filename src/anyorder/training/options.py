@@ -9,6 +9,8 @@ from anyorder.support.budgets import MINUTES
 from anyorder.support.checks import check_fields
 from anyorder.support.threads import most_threads, usual_threads
 
+PRECISIONS = ("float32", "bfloat16")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -36,13 +38,17 @@ class Options:
     fall: float = 0.3
     cool_down: float = 0.25  # the last share of the budget, over which the learning rate goes to zero
     checkpoint_every: float = 30.0  # seconds; also at the end
+    precision: str = "float32"  # or "bfloat16", for products of matrices: see anyorder.training.speed, as for these two
+    recompute: bool = False  # activations are computed again for the gradient: less memory, a third more time
+    compile: bool = False  # the network's blocks, by torch.compile
     threads: int = field(default_factory=usual_threads)  # of torch while training: see anyorder.support.threads
 
     def __post_init__(self) -> None:
         if self.minutes is None and self.steps is None:
             raise UserError("training needs a budget: set minutes or steps")
-        if not isinstance(self.early_stopping, bool):
-            raise UserError(f"early_stopping must be true or false, got {self.early_stopping!r}")
+        for name in ("early_stopping", "recompute", "compile"):
+            if not isinstance(getattr(self, name), bool):
+                raise UserError(f"{name} must be true or false, got {getattr(self, name)!r}")
         check_fields(
             self,
             whole={
@@ -56,6 +62,7 @@ class Options:
                 "threads": most_threads(),
             },
             positive=("minutes", "learning_rate", "clip"),
+            one_of={"precision": PRECISIONS},
             within={
                 **dict.fromkeys(("beta1", "beta2"), "[0, 1)"),
                 "weight_decay": "[0, inf)",

@@ -15,7 +15,7 @@ from torch import Tensor
 from anyorder.data.images import Pictures, check_pictures
 from anyorder.errors import UserError
 from anyorder.heads import heads
-from anyorder.masking import maskings
+from anyorder.masking import Masking, maskings
 from anyorder.modalities.fit import Run, run_fit
 from anyorder.modalities.images.augmentation import TURNS, check_turns, turned
 from anyorder.modalities.images.core import described_head, encoded, image_masking, image_model, sized
@@ -108,6 +108,31 @@ def fit_images(
             )
     shape = tuple(array.shape[1:])
     check_turns(options.augment, shape)
+    core, masking = untrained_pictures(options, shape, levels, seed=run.seed)
+    modes = masking.mode_names
+    core, card = run_fit(
+        run,
+        core,
+        options,
+        masking,
+        PictureRows(core, array, options.augment),
+        PictureRows(core, held_out),
+        modality=ImageModel.modality,
+        unit="nats per value, held-out pictures, random queries",
+        data={"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
+        arguments={"levels": levels},
+        pictures={"shape": list(shape), "levels": levels, "modes": list(modes) if core.network.modes else []},
+    )
+    if core.protocol.random:  # by which fewer steps than pixels begin where they cost least
+        known, nats = measured_surprise(core, held_out[:MEASURED], POINTS, run.seed)
+        card["pictures"]["surprise"] = {"known": known, "nats": nats}
+    return ImageModel(core, card)
+
+
+def untrained_pictures(
+    options: ImageOptions, shape: tuple[int, ...], levels: int, *, seed: int
+) -> tuple[AnyOrderModel, Masking]:
+    """The model that these options say, before training, and the questions that it is to be trained for."""
     # A pixel can be answered for at once only by a network that couples channels, with a head that they can share.
     couples = "coupled" in option_names(networks.of(options.network))
     shared = heads.of(described_head(options.head, levels)).couples
@@ -126,25 +151,9 @@ def fit_images(
         _protocol(options.protocol, shape, together=together),
         head=options.head,
         components=options.components,
-        seed=run.seed,
+        seed=seed,
     )
-    core, card = run_fit(
-        run,
-        core,
-        options,
-        masking,
-        PictureRows(core, array, options.augment),
-        PictureRows(core, held_out),
-        modality=ImageModel.modality,
-        unit="nats per value, held-out pictures, random queries",
-        data={"pictures": len(array), "fingerprint": hashlib.sha256(array.tobytes()).hexdigest()[:16]},
-        arguments={"levels": levels},
-        pictures={"shape": list(shape), "levels": levels, "modes": list(modes) if core.network.modes else []},
-    )
-    if core.protocol.random:  # by which fewer steps than pixels begin where they cost least
-        known, nats = measured_surprise(core, held_out[:MEASURED], POINTS, run.seed)
-        card["pictures"]["surprise"] = {"known": known, "nats": nats}
-    return ImageModel(core, card)
+    return core, masking
 
 
 def _protocol(described: Mapping[str, Any], shape: tuple[int, ...], *, together: bool) -> Protocol:

@@ -53,6 +53,32 @@ class Fitted:
 
 def fit_engine(job: Job) -> Fitted:
     """The engine that the options name, fitted."""
+    with torch_threads(job.options.training.threads):
+        engine, trees = _engine(job)
+        race = _race(job, engine, trees=trees)
+        # From here on, whatever Ctrl-C meets, it must not cost what was trained: between the parts too.
+        with deferred_interrupt() as interrupt:
+            return _fitted(job, engine, race, lambda: interrupt.requested, trees=trees)
+
+
+def help_engine(job: Job) -> None:
+    """What a process does beside the first one, which makes the model: it trains the networks with it."""
+    with torch_threads(job.options.training.threads):
+        engine, trees = _engine(job)
+        race = _race(job, engine, trees=trees)
+        if race is not None:
+            with deferred_interrupt():
+                race.decide(None)
+                race.train(None)
+
+
+def _race(job: Job, engine: str, *, trees: bool) -> Race | None:
+    """The race of the networks, if the engine has any."""
+    return None if engine == "trees" else Race(job, _seconds_for_trees(job) if trees else 0.0)
+
+
+def _engine(job: Job) -> tuple[str, bool]:
+    """The engine, and whether trees are part of it."""
     engine = job.options.engine
     if engine not in get_args(Engine):
         raise UserError(f"unknown engine {engine!r}; {nearest(engine, get_args(Engine))}")
@@ -64,12 +90,7 @@ def fit_engine(job: Job) -> Fitted:
             f"trees can handle at most {MOST_COLUMNS} columns, but the table has {len(job.schema)}; "
             "leave some out, or fit with engine='neural'"
         )
-    with torch_threads(job.options.training.threads):
-        trees = engine == "trees" or (engine == "auto" and _trees_help(job))
-        race = None if engine == "trees" else Race(job, _seconds_for_trees(job) if trees else 0.0)
-        # From here on, whatever Ctrl-C meets, it must not cost what was trained: between the parts too.
-        with deferred_interrupt() as interrupt:
-            return _fitted(job, engine, race, lambda: interrupt.requested, trees=trees)
+    return engine, engine == "trees" or (engine == "auto" and _trees_help(job))
 
 
 def _fitted(job: Job, engine: str, race: Race | None, stop: Callable[[], bool], *, trees: bool) -> Fitted:

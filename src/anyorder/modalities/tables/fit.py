@@ -19,12 +19,13 @@ from anyorder.data.tables import prepare
 from anyorder.errors import UserError
 from anyorder.modalities.card import make_card, still_improving
 from anyorder.modalities.fit import Run
-from anyorder.modalities.tables.engines import Engine, fit_engine
+from anyorder.modalities.tables.engines import Engine, fit_engine, help_engine
 from anyorder.modalities.tables.fingerprint import fingerprint
 from anyorder.modalities.tables.model import TableModel
 from anyorder.modalities.tables.options import TableOptions
 from anyorder.modalities.tables.race import Job
 from anyorder.modalities.tables.sampled import SampledTable
+from anyorder.model import AnyOrderModel
 from anyorder.questions.as_fitted import library_of
 from anyorder.questions.rules import Rules, parse_rules
 from anyorder.support.interrupt import deferred_interrupt
@@ -141,13 +142,6 @@ def fit(
     if missingness == "joint":
         _, observed = Encoding.fit(table, schema, "standard").encode(table)
         schema = with_indicators(schema, observed)
-    fitted = fit_engine(Job(run, options, schema, table, sampled))
-    if stated:
-        _warn_of_breaking(Rules(stated, fitted.core.encoding), table)
-    core, dependencies = fitted.core, list[dict[str, Any]]()
-    if options.dependencies:
-        with deferred_interrupt(), torch_threads(options.training.threads):
-            core, dependencies = with_dependencies(core, encoded_rows(core.encoding, table), run.seed)
     arguments: dict[str, Any] = {"kinds": dict(kinds or {}), "missing": list(missing), "drop": list(drop)}
     if bounds:
         arguments["bounds"] = {str(name): list(ends) for name, ends in bounds.items()}
@@ -159,24 +153,37 @@ def fit(
         arguments["missingness"] = missingness
     if stated:
         arguments["rules"] = [rules] if isinstance(rules, str) else list(rules)
-    card = make_card(
-        TableModel.modality,
-        data={
-            "rows": len(table),
-            "columns": [str(name) for name in table.columns],
-            **({"library": library} if (library := library_of(frame)) else {}),
-            "fingerprint": fingerprint(table),
-            **({} if sampled is None else sampled.facts()),
-        },
-        arguments={"seed": run.seed, **arguments},
-        config=options.to_json(),
-        training=fitted.training,
-        scores=fitted.scores,
-        chosen=fitted.chosen,
-        **({"dependencies": dependencies} if dependencies else {}),
-    )
+    job = Job(run, options, schema, table, sampled)
+
+    def made() -> tuple[AnyOrderModel, dict[str, Any]]:
+        fitted = fit_engine(job)
+        core, dependencies = fitted.core, list[dict[str, Any]]()
+        if options.dependencies:
+            with deferred_interrupt(), torch_threads(options.training.threads):
+                core, dependencies = with_dependencies(core, encoded_rows(core.encoding, table), run.seed)
+        return core, make_card(
+            TableModel.modality,
+            data={
+                "rows": len(table),
+                "columns": [str(name) for name in table.columns],
+                **({"library": library} if (library := library_of(frame)) else {}),
+                "fingerprint": fingerprint(table),
+                **({} if sampled is None else sampled.facts()),
+            },
+            arguments={"seed": run.seed, **arguments},
+            config=options.to_json(),
+            training=fitted.training,
+            scores=fitted.scores,
+            chosen=fitted.chosen,
+            **({"dependencies": dependencies} if dependencies else {}),
+        )
+
+    core, card = run.finished(made, lambda: help_engine(job))
+    if stated and run.processes.leads:
+        _warn_of_breaking(Rules(stated, core.encoding), table)
     # A budget in steps is somebody's who counts them; one in minutes is kept at the cost of the model.
-    if options.training.steps is None and not fitted.training["interrupted"] and (warning := still_improving(card)):
+    ended = options.training.steps is None and not card["training"]["interrupted"] and run.processes.leads
+    if ended and (warning := still_improving(card)):
         warnings.warn(warning, UserWarning, stacklevel=2)
     return TableModel(core, card)
 

@@ -185,7 +185,16 @@ class Race:
         return max(self.runners, key=lambda runner: runner[1].progress.best)
 
     def _tables(self, encodings: Sequence[str]) -> list[Encoded]:
-        """The table in every encoding that is to be tried."""
+        """The table in every encoding that is to be tried, as the clock of the first process has it."""
+        processes = self.job.run.processes
+        if not processes.leads:
+            return [Encoded.of(self.job, warp) for warp in json.loads(processes.told())]
+        tables = self._in_time(encodings)
+        processes.told(json.dumps([table.warp for table in tables]).encode())
+        return tables
+
+    def _in_time(self, encodings: Sequence[str]) -> list[Encoded]:
+        """The table in every encoding for which there is time."""
         job, options = self.job, self.job.options
         if options.encoding != "auto":
             encodings = [options.encoding]

@@ -80,7 +80,7 @@ def update(
 
     See :meth:`TableModel.update <anyorder.modalities.tables.model.TableModel.update>`.
     """
-    run = Run.start(seed, "cpu", None, resume=False, log=None, tensorboard=None, progress=progress)
+    run = Run.start(seed, "cpu", None, resume=False, log=None, tensorboard=None, progress=progress, together=False)
     options = TableOptions.read(config, minutes=minutes)
     core, table = model.core, as_pandas(frame_or_file(frame, model.schema.missing))
     if core.network.reads_order:

@@ -116,7 +116,7 @@ def fit_text(
     if options.engine in WITH_NETWORK:
         together = options.engine in WITH_BOTH
         seconds = mixing_seconds(options.training.minutes)
-        if together:
+        if together and run.processes.leads:
             counting.make_ready()
         core, card = run_fit(
             run,

@@ -3,6 +3,9 @@
 Torch's own draws from the generator of the whole process, which other threads and the caller use as well. The source
 is named around the pass (:func:`dropout_from`) and belongs to the thread that runs it; nothing is written to the
 network, so that one network can be asked by many threads.
+
+Of a pass that several processes share out, each draws b for all rows and takes that of its own (:func:`dropout_of`): so
+what is dropped does not depend on how many they are, as long as their generators are in the same state.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from torch import Tensor, nn
 from anyorder.errors import UserError
 
 _source: ContextVar[torch.Generator | None] = ContextVar("dropout", default=None)
+_share: ContextVar[tuple[slice, int] | None] = ContextVar("share", default=None)
 
 
 @contextmanager
@@ -28,6 +32,16 @@ def dropout_from(generator: torch.Generator) -> Iterator[None]:
         yield
     finally:
         _source.reset(token)
+
+
+@contextmanager
+def dropout_of(own: slice, rows: int) -> Iterator[None]:
+    """Within, a pass of these rows drops what it would drop of them in a pass of all ``rows``."""
+    token = _share.set((own, rows))
+    try:
+        yield
+    finally:
+        _share.reset(token)
 
 
 class Dropout(nn.Module):
@@ -51,8 +65,16 @@ class Dropout(nn.Module):
             raise RuntimeError(
                 "dropout needs a generator: run a network that trains inside dropout_from(generator), or call .eval()"
             )
-        kept = torch.empty_like(inputs).bernoulli_(1 - self.p, generator=source).div_(1 - self.p)
-        return inputs * kept
+        return inputs * _kept(inputs, 1 - self.p, source).div_(1 - self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+def _kept(inputs: Float[Tensor, "*batch"], share: float, source: torch.Generator) -> Float[Tensor, "*batch"]:
+    """1 for what stays, a share of all, and 0 for what is dropped."""
+    own, rows = _share.get() or (slice(0, 0), 0)
+    # As many rows as the pass has not: steps unrolled, which draw for themselves. All rows: there are no others.
+    if own.stop - own.start != len(inputs) or len(inputs) == rows:
+        return torch.empty_like(inputs).bernoulli_(share, generator=source)
+    return inputs.new_empty(rows, *inputs.shape[1:]).bernoulli_(share, generator=source)[own]

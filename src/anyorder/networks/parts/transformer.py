@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -43,6 +43,10 @@ class Transformer(Network):
         self.norm = nn.LayerNorm(self.width)
         self.readout = Readout(self.layout, self.width)
         begin_blocks(self.trunk)
+
+    @property
+    def repeated(self) -> Sequence[nn.Module]:
+        return list(self.trunk)
 
     @abstractmethod
     def add_inputs(self) -> None:

@@ -56,6 +56,11 @@ class Trunk(nn.Module):
             up.append(nn.ModuleList(here))
         self.up = nn.ModuleList(up)
 
+    @property
+    def blocks(self) -> list[nn.Module]:
+        """The residual blocks, with the attention behind them."""
+        return [part for part in self.modules() if isinstance(part, _Pair)] + [self.middle_first, self.middle_second]
+
     def forward(
         self, pixels: Float[Tensor, "batch channels height row"], embedding: Float[Tensor, "batch embedding"]
     ) -> Float[Tensor, "batch channels height row"]:
