@@ -360,7 +360,7 @@ def plot(found: dict[str, Any], curve_episodes: int, path: Path) -> None:
     axes[0].set(title="the operator gives four numbers", ylabel="tasks completed in an episode, of 4", ylim=(0, 4))
     axes[1].set(title="its commands are disturbed", xlabel="standard deviation of the noise")
     axes[2].set(title="it gives more or fewer, drawn for each episode", xlabel="numbers given, of 9")
-    axes[0].legend(frameon=False, fontsize=9, loc="upper left")
+    axes[0].legend(frameon=False, fontsize=9, loc="lower left")
     for axis in axes:
         axis.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
