@@ -106,6 +106,7 @@ def claims() -> Iterator[Claim]:
     yield from texts()
     yield from context()
     yield from robots()
+    yield from service()
     yield from uncertainty()
     yield from reproduction()
 
@@ -240,6 +241,17 @@ def robots() -> Iterator[Claim]:
         yield Claim(page, f"| {name} |", "\n", speed, taken)
     together = tuple(("policies", f"{model}, sample, 256", "ms") for model in models.values())
     yield Claim(page, "cheaper than one by one: ", "\n", speed, together)
+
+
+def service() -> Iterator[Claim]:
+    page, result = "docs/how_to/serve.md", "serve_load.json"
+    for start, row in (("popular ones come more often", "popular"), ("no question twice", "distinct")):
+        together = at("rows", f"{row}, together", "per_second", "median_ms", "p99_ms")
+        addresses = (*at("rows", f"{row}, one by one", "per_second"), *together)
+        yield Claim(page, f"| {start} |", "\n", result, addresses)
+    yield Claim(page, "`anyorder serve` takes ", "\n", result, (("cold start", "seconds"),))
+    ratios = at("rows", "wine", "ratio") + at("rows", "wide", "ratio")
+    yield Claim("docs/how_to/explore.md", "Asked column by", "\n\n", "serve_explorer.json", ratios)
 
 
 def uncertainty() -> Iterator[Claim]:
