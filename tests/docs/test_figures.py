@@ -250,6 +250,7 @@ def service() -> Iterator[Claim]:
         addresses = (*at("rows", f"{row}, one by one", "per_second"), *together)
         yield Claim(page, f"| {start} |", "\n", result, addresses)
     yield Claim(page, "`anyorder serve` takes ", "\n", result, (("cold start", "seconds"),))
+    yield Claim(page, "\nslowest took ", "\n", "serve_hostile.json", (("slowest answer, seconds",),))
     ratios = at("rows", "wine", "ratio") + at("rows", "wide", "ratio")
     yield Claim("docs/how_to/explore.md", "Asked column by", "\n\n", "serve_explorer.json", ratios)
 
