@@ -88,6 +88,19 @@ def table_cases(model: ao.TableModel) -> dict[str, Case]:
     return {name: (getattr(model, name), arguments) for name, arguments in needed.items()}
 
 
+def part_cases(model: ao.TableModel, folder: Path) -> dict[str, Case]:
+    """The methods that read and write tables in many files."""
+    source = folder / "holes.csv"
+    table_frame().head(3).assign(price=None).to_csv(source, index=False)
+    needed: dict[str, dict[str, Any]] = {
+        "anomalies_files": {"source": source},
+        "fill_files": {"source": source, "out": folder / "filled"},
+        "sample_files": {"n": 3, "out": folder / "drawn"},
+        "score_files": {"source": source, "out": folder / "scored"},
+    }
+    return {name: (getattr(model, name), arguments) for name, arguments in needed.items()}
+
+
 def question_cases(model: ao.TableModel) -> dict[str, Case]:
     exact, ranged = model.given(rooms=5), model.given(rooms=ao.Between(3, 5)).using(draws=16)
     frame = table_frame()
@@ -185,6 +198,10 @@ def test_of_tables(table: ao.TableModel) -> None:
     assert_answered_or_refused(swept(table_cases(table)))
 
 
+def test_of_tables_in_many_files(table: ao.TableModel, tmp_path: Path) -> None:
+    assert_answered_or_refused(swept(part_cases(table, tmp_path)))
+
+
 def test_of_questions(table: ao.TableModel) -> None:
     assert_answered_or_refused(swept(question_cases(table)))
 
@@ -270,9 +287,11 @@ def test_devices_that_cannot_compute_are_refused(table: ao.TableModel, device: A
         ao.fit(table_frame(), device=device)
 
 
-def test_every_method_with_numbers_is_swept(table: ao.TableModel, texts: ao.TextModel, pictures: ao.ImageModel) -> None:
+def test_every_method_with_numbers_is_swept(
+    table: ao.TableModel, texts: ao.TextModel, pictures: ao.ImageModel, tmp_path: Path
+) -> None:
     listed = {
-        ao.TableModel: table_cases(table),
+        ao.TableModel: table_cases(table) | part_cases(table, tmp_path),
         ao.TextModel: text_cases(texts),
         ao.ImageModel: picture_cases(pictures),
         ao.Conditional: question_cases(table),

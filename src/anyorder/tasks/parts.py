@@ -48,6 +48,7 @@ from anyorder.variables.schema import Kind
 
 ROWS_AT_ONCE = 1 << 14  # of a block, about
 PART_ROWS = 1_000_000  # of a part of drawn rows
+MOST_PARTS = 100_000  # files in a folder
 INDEX = re.compile(r"__index_level_\d+__")  # labels of rows, as pandas writes them into Parquet
 NUMBER = re.compile(r"\d[\d,.]*")
 
@@ -268,6 +269,11 @@ def sample_parts(
 ) -> PartsDone:
     """``count`` rows drawn given what is known, into a folder. ``said``: what is known, for the records."""
     count, part_rows, seed = whole("n", count), whole("part_rows", part_rows), checked_seed(seed)
+    if (files := -(-count // part_rows)) > MOST_PARTS:
+        raise UserError(
+            f"{count:,} rows in parts of {part_rows:,} would be {files:,} files, and {MOST_PARTS:,} is the most; "
+            "draw fewer rows, or more in a part (part_rows)"
+        )
     model = conditional.model
     few = conditional.sample(min(count, 2), seed=0, holes=holes)
     schema = arrow().schema([(str(name), _drawn_type(model, str(name), few)) for name in few.columns])
@@ -278,7 +284,7 @@ def sample_parts(
         return arrow().table([_cells(frame[name], schema.field(name).type) for name in schema.names], schema=schema)
 
     starts = range(0, count, part_rows)
-    digits = max(5, len(str(len(starts))))
+    digits = max(5, len(str(files)))
     parts = [
         Part(f"part-{at:0{digits}}{suffix}", Path(), min(part_rows, count - start), start)
         for at, start in enumerate(starts)
