@@ -24,7 +24,7 @@ Numbers = NDArray[np.floating]
 
 GIVEN, ADDED = ORANGE, BLUE
 LABELS = (*(f"joint {index}" for index in range(1, 8)), "finger 1", "finger 2")
-WORDS = ("given by the operator", "added by the model")
+WORDS = ("from the operator", "from the model")
 HEIGHT = 96  # pixels of the part with the bars
 TOP, BOTTOM = 22, 16  # of them for the legend and the names
 COLOURS = 64  # of the GIF; the fewer, the smaller
