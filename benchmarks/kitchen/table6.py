@@ -14,8 +14,8 @@ operator is (hearing.py).
 
 An any-order policy does the mean of each action given the state and what is given. Means ask for no order, so there
 MAC's order and random ones differ in what was trained alone; with ``--draws`` it does the most probable of some joint
-draws along its order. How long to train, and means in place of draws (or of means along the order, each given the
-numbers before), were decided on other episodes (``--first-seed 1000``).
+draws along its order. How long to train, and means in place of draws, were decided on other episodes
+(``--first-seed 1000``).
 """
 
 from __future__ import annotations

@@ -104,7 +104,6 @@ def claims() -> Iterator[Claim]:
     yield from comparisons()
     yield from design()
     yield from texts()
-    yield from context()
     yield from robots()
     yield from service()
     yield from uncertainty()
@@ -190,18 +189,6 @@ def texts() -> Iterator[Claim]:
         yield Claim(page, f"| `{name}` |", "\n", "compressors.json", at("rows", name, *columns))
     dictionary = "zstd -19, the training text as its dictionary, bits per character"
     yield Claim(page, "as its dictionary takes ", "\n", "compressors.json", ((dictionary,),))
-
-
-def context() -> Iterator[Claim]:
-    page, result, table = "docs/how_to/context.md", "context.json", "regressions"
-    for name in ("concrete", "energy"):
-        rows = f"{name}, context, half the time", f"{name}, without context"
-        both = sum((at(table, row, "nats", "seconds") for row in rows), ())
-        yield Claim(page, f"| {name} |", "\n", result, (*both, *at(table, rows[1], "context_minus", "error")))
-    plain = sum(
-        (at(table, f"{name}, {way}", "nats") for way in ("LightGBM", "ridge") for name in ("concrete", "energy")), ()
-    )
-    yield Claim(page, "LightGBM with a mixture for its residuals has", "\n", result, plain)
 
 
 def robots() -> Iterator[Claim]:
